@@ -1,0 +1,160 @@
+/*
+ * assure trace: run a command and record what its process tree does.
+ */
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "assure_build.h"
+#include "base/text.h"
+#include "command.h"
+#include "guardian/guardian.h"
+#include "ledger/store.h"
+#include "options.h"
+#include "render.h"
+#include "render_run.h"
+
+enum { EXIT_OURS = 125 };
+
+struct wishes {
+	struct guardian_config guardian;
+	bool quiet;
+};
+
+enum option_id { OPTION_LENS = 256, OPTION_WAIT, OPTION_NAME, OPTION_QUIET, OPTION_HASH, OPTION_IO_URING, OPTION_HELP };
+
+static const struct option long_options[] = {
+    {"lens", required_argument, NULL, OPTION_LENS}, {"wait", required_argument, NULL, OPTION_WAIT},
+    {"name", required_argument, NULL, OPTION_NAME}, {"quiet", no_argument, NULL, OPTION_QUIET},
+    {"hash", required_argument, NULL, OPTION_HASH}, {"io-uring", required_argument, NULL, OPTION_IO_URING},
+    {"help", no_argument, NULL, OPTION_HELP},       {NULL, 0, NULL, 0},
+};
+
+/* One of two words; false when it is neither. */
+static bool choose(const char *word, const char *no, const char *yes, bool *out)
+{
+	*out = strcmp(word, yes) == 0;
+	return *out || strcmp(word, no) == 0;
+}
+
+/* -1: go on; else the exit status. */
+static int take_option(struct wishes *wishes, int option, const char *option_text)
+{
+	struct guardian_config *config = &wishes->guardian;
+
+	switch (option) {
+	case OPTION_LENS:
+		if (!lens_find(optarg, &config->lens))
+			return options_mistake(&command_trace, "--lens takes changes, reads or all, not", optarg);
+		return -1;
+	case OPTION_WAIT:
+		if (!choose(optarg, "tree", "main", &config->wait_main))
+			return options_mistake(&command_trace, "--wait takes tree or main, not", optarg);
+		return -1;
+	case OPTION_NAME:
+		config->name = optarg;
+		return -1;
+	case OPTION_QUIET:
+		wishes->quiet = true;
+		return -1;
+	case OPTION_HASH:
+		if (strcmp(optarg, "images") != 0)
+			return options_mistake(&command_trace, "--hash takes images, not", optarg);
+		config->hash_images = true;
+		return -1;
+	case OPTION_IO_URING:
+		if (!choose(optarg, "deny", "allow", &config->io_uring_allowed))
+			return options_mistake(&command_trace, "--io-uring takes deny or allow, not", optarg);
+		return -1;
+	case OPTION_HELP:
+		options_print_help(&command_trace, stdout);
+		return EXIT_OK;
+	default:
+		return options_mistake(&command_trace, option == ':' ? "option needs a value" : "unknown option",
+				       option_text);
+	}
+}
+
+/* A line of ours on the terminal that the agent may be using: at the start of a line, and only there. */
+static void say(void *context, const char *line)
+{
+	struct buf text CLEANUP_BUF = {.limit = 4096};
+
+	(void)context;
+	text_for_terminal(&text, bytes_of(line));
+	fprintf(stderr, "assure: %.*s\n", (int)text.size, text.data);
+}
+
+static void print_screen(const struct wishes *wishes, const struct guardian_outcome *outcome)
+{
+	struct err err = {.number = 0};
+
+	if (wishes->quiet)
+		return;
+	struct run *run = run_open(wishes->guardian.home, outcome->run, &err);
+	if (!run || !render_run_screen(stderr, wishes->guardian.home, run, &err))
+		(void)render_error(&err);
+	if (run)
+		run_close(run);
+	if (outcome->detached)
+		say(NULL, "some of its processes still run; they are watched, and the run is closed when they end");
+}
+
+static int run(int argc, char **argv)
+{
+	static char home[PATH_MAX];
+	struct wishes wishes = {.guardian = {.lens = LENS_reads, .version = ASSURE_VERSION, .build = ASSURE_BUILD}};
+	struct guardian_outcome outcome;
+	struct err err = {.number = 0};
+	int option;
+
+	optind = 1;
+	/* '+': options behind the command are the command's. */
+	while ((option = getopt_long(argc, argv, "+:", long_options, NULL)) != -1) {
+		int status = take_option(&wishes, option, argv[optind - 1]);
+		if (status >= 0)
+			return status;
+	}
+	if (optind >= argc)
+		return options_mistake(&command_trace, "there is no command to run", NULL);
+	wishes.guardian.argv = argv + optind;
+	wishes.guardian.home = home;
+	if (!wishes.quiet)
+		wishes.guardian.notice = say;
+	if (!store_home(home, sizeof(home), true, &err) || !guardian_run(&wishes.guardian, &outcome, &err)) {
+		(void)render_error(&err);
+		return err.exit_status ? err.exit_status : EXIT_OURS;
+	}
+	print_screen(&wishes, &outcome);
+	if (outcome.helper_died) {
+		err_set(&err, 0, "the run is not complete: %s", outcome.reason);
+		err_hint(&err, "what was recorded until then can be read: assure show %.8s", outcome.run);
+		(void)render_error(&err);
+		return EXIT_OURS;
+	}
+	(void)fflush(NULL);
+	guardian_exit_like(outcome.wait_status);
+}
+
+const struct command command_trace = {
+    .name = "trace",
+    .usage = "trace [--lens changes|reads|all] [--wait tree|main] [--name N] [--quiet] [--hash images] "
+	     "[--io-uring deny|allow] [--] COMMAND [ARG...]",
+    .help = "Run a command and record what its process tree does.\n"
+	    "\n"
+	    "  --lens changes   everything but reads; read-only opens run at native cost\n"
+	    "  --lens reads     also what was read, once per process and file (the default)\n"
+	    "  --lens all       every single read, and executable mappings\n"
+	    "  --wait tree      return when everything that the command started has ended (the default)\n"
+	    "  --wait main      return when the command itself has ended; the rest stays watched\n"
+	    "  --name N         a name for the run\n"
+	    "  --quiet          no lines of our own on the terminal\n"
+	    "  --hash images    record the SHA-256 of each program that is executed\n"
+	    "  --io-uring deny  answer io_uring as a kernel without it (the default), so that nothing goes unseen\n"
+	    "\n"
+	    "The exit status is the command's; 125: our failure, 126: it cannot be executed, 127: it was not found.\n",
+    .run = run,
+};

@@ -1,0 +1,26 @@
+# Writes OUTPUT with ASSURE_VERSION and ASSURE_BUILD for the tree SOURCE, only when it differs from what is there.
+set(build unknown)
+find_program(GIT git)
+if(GIT)
+  # The tree belongs to whoever cloned it, who may not be the one who builds (sudo): the revision is only printed.
+  set(git ${GIT} -c safe.directory=${SOURCE} -C ${SOURCE})
+  execute_process(COMMAND ${git} describe --always --tags --match v* --abbrev=12
+    OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE status)
+  if(status EQUAL 0)
+    set(build ${revision})
+    execute_process(COMMAND ${git} --no-optional-locks status --porcelain --untracked-files=no
+      OUTPUT_VARIABLE changes OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(changes)
+      string(APPEND build "+")
+    endif()
+  endif()
+endif()
+set(text "/* Made by contrib/cmake/build_header.cmake. */\n#pragma once\n\n")
+string(APPEND text "#define ASSURE_VERSION \"${VERSION}\"\n#define ASSURE_BUILD \"${build}\"\n")
+set(old "")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE ${OUTPUT} "${text}")
+endif()

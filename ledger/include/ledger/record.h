@@ -1,0 +1,140 @@
+/*
+ * The record codec: typed values to the bytes that are stored.
+ *
+ * A record is one canonical JSON object (specs/RECORDS.md). It is written without its `seq`, which the scribe assigns:
+ * `seq_at` is the offset where the scribe inserts `"seq":N,` so that the keys stay in order.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "ledger/effect.h"
+
+enum record_type {
+#define RECORD(identifier, ...) RECORD_##identifier,
+#include "records.def"
+#undef RECORD
+	RECORD_TYPE_COUNT
+};
+
+enum gap_code {
+#define GAP(identifier, ...) GAP_##identifier,
+#include "gaps.def"
+#undef GAP
+	GAP_CODE_COUNT
+};
+
+enum { RECORD_SIZE_LIMIT = 65535 };
+
+/* What travels in front of a record on the ring: enough to index it without parsing. Same machine, same build. */
+struct record_head {
+	uint32_t type;   /* enum record_type */
+	uint32_t seq_at; /* where the sequence number goes in the body */
+	uint32_t kind;   /* enum effect_kind, for effects */
+	uint32_t how;    /* enum effect_how, for effects */
+	uint32_t state;  /* enum result_state, for effects */
+	int32_t pid;
+	uint64_t process; /* run-wide process id, or 0 */
+};
+
+/* How the parent of a process is known (architecture: never claim more than was seen). */
+enum lineage {
+#define LINEAGE(identifier, ...) LINEAGE_##identifier,
+#include "lineages.def"
+#undef LINEAGE
+};
+
+struct record_stamp {
+	uint64_t mono_ns; /* since the run's start */
+	int64_t realtime_ns;
+};
+
+struct record_process {
+	struct record_stamp stamp;
+	uint64_t id, parent; /* parent 0: none in the tree, or unknown */
+	pid_t pid, parent_pid, session, group;
+	uint64_t start_ticks; /* field 22 of /proc/PID/stat; with pid it names the process on this boot */
+	enum lineage lineage;
+	struct bytes executable;
+	uint32_t uid, gid;
+};
+
+struct record_reads_item {
+	struct bytes path;
+	uint32_t dev_major, dev_minor;
+	uint64_t ino, count;
+};
+
+struct record_reads {
+	struct record_stamp stamp;
+	uint64_t process;
+	pid_t pid;
+	const struct record_reads_item *items; /* only those read more than once */
+	size_t count;
+	uint64_t total_files, total_reads;
+};
+
+struct record_gap {
+	struct record_stamp stamp;
+	enum gap_code code;
+	uint64_t process; /* 0: not about one */
+	pid_t pid;
+	uint64_t count;      /* how much, when it can be counted; else 0 */
+	const char *syscall; /* static or NULL */
+	struct bytes detail;
+};
+
+struct record_descriptor {
+	int fd;
+	struct bytes path;       /* what /proc says it is */
+	struct bytes access;     /* "r", "w", "rw" */
+	struct effect_peer peer; /* connected sockets */
+};
+
+struct record_run_start {
+	struct record_stamp stamp;
+	struct bytes run, name; /* name absent when not given */
+	struct bytes *argv;
+	size_t argv_count;
+	struct bytes cwd, host, kernel, version, build;
+	struct bytes backend, lens, births;
+	uint32_t uid, gid;
+	bool no_new_privs, io_uring_allowed;
+	const struct record_descriptor *descriptors;
+	size_t descriptor_count;
+};
+
+struct record_run_end {
+	struct record_stamp stamp;
+	bool complete;
+	struct bytes reason; /* why not complete */
+	int wait_status;     /* of the agent; -1 when unknown */
+	uint64_t effects, processes, gaps;
+	uint64_t by_kind[EFFECT_KIND_COUNT];
+	uint64_t by_how[HOW_COUNT];
+	uint64_t by_state[4]; /* enum result_state */
+	bool tree_was_ended;  /* processes were still alive and were ended */
+};
+
+/*
+ * Append one record body to `out` and fill `head`. An effect that would exceed RECORD_SIZE_LIMIT is cut (argv first,
+ * then args, then text) and says what in the list `args.cut`. Returns false only when `out` failed.
+ */
+bool record_effect(struct buf *out, struct record_head *head, const struct effect *effect);
+bool record_process(struct buf *out, struct record_head *head, const struct record_process *process);
+bool record_reads(struct buf *out, struct record_head *head, const struct record_reads *reads);
+bool record_gap(struct buf *out, struct record_head *head, const struct record_gap *gap);
+bool record_run_start(struct buf *out, struct record_head *head, const struct record_run_start *start);
+bool record_run_end(struct buf *out, struct record_head *head, const struct record_run_end *end);
+
+/* Put the sequence number into a body: `out` receives the stored bytes. False when `head` does not fit the body. */
+bool record_seal(struct buf *out, const struct record_head *head, struct bytes body, uint64_t seq);
+
+/* Wire names; static. A type's name is its schema ("assure.effect/1"). */
+const char *record_type_name(enum record_type type);
+const char *gap_code_name(enum gap_code code);
+const char *lineage_name(enum lineage lineage);
+/* The type with this schema; false when there is none. */
+bool record_type_find(const char *name, enum record_type *type);

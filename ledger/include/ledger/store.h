@@ -1,0 +1,92 @@
+/*
+ * Runs on disk: one folder a run under the state folder, one SQLite file in it (specs/STORE.md).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "ledger/record.h"
+
+enum { STORE_SCHEMA = 1, RUN_ID_SIZE = 27 };
+
+/*
+ * The state folder: $ASSURE_HOME, else as root /var/lib/assure, else $XDG_STATE_HOME/assure, else ~/.local/state/assure.
+ * Made with mode 0700 when `create`. Refused when a symlink, another user's, or writable by others. `out` gets an
+ * absolute path.
+ */
+bool store_home(char *out, size_t size, bool create, struct err *err);
+
+/* A new run identity: 128 random bits as 26 characters. */
+bool store_new_run_id(char out[RUN_ID_SIZE], struct err *err);
+
+/* ---- writing: the scribe alone ---- */
+
+struct store_writer;
+
+/* Make the run's folder and file. `run` is its id, `name` may be NULL; a name that another run has is refused. */
+struct store_writer *store_create(const char *home, const char *run, const char *name, struct err *err);
+/*
+ * The sequence number that the next record must have. After a failed append or flush, records of the transaction that
+ * was lost are not counted any more: numbers in the file never have holes.
+ */
+uint64_t store_next_seq(const struct store_writer *writer);
+/* Records that were appended and then lost with their transaction, since the last call. */
+uint64_t store_take_lost(struct store_writer *writer);
+/* Append one record (bytes as stored). Grouped into transactions; store_flush() ends the current one. */
+bool store_append(struct store_writer *writer, uint64_t seq, const struct record_head *head, struct bytes record,
+		  struct err *err);
+bool store_flush(struct store_writer *writer, struct err *err);
+/* Mark the run as ended (complete, or why not) and close. */
+bool store_close(struct store_writer *writer, bool complete, const char *reason, struct err *err);
+/* Remove a run that never started. */
+void store_discard(struct store_writer *writer);
+
+/* ---- reading: anybody, no key, no lock ---- */
+
+enum run_state { RUN_RUNNING, RUN_COMPLETE, RUN_INCOMPLETE };
+
+struct run_summary {
+	char id[RUN_ID_SIZE];
+	char name[128];       /* empty when none */
+	int64_t started_ns;   /* realtime */
+	int64_t ended_ns;     /* 0 while running or unknown */
+	enum run_state state; /* running only while its scribe is alive */
+	char reason[256];     /* why incomplete */
+	uint64_t records, effects;
+	uint64_t size; /* bytes on disk */
+};
+
+struct run; /* an open run */
+
+/* Find by full id, unique prefix of at least 4 characters (as people type it), name, or "last". */
+struct run *run_open(const char *home, const char *which, struct err *err);
+void run_close(struct run *run);
+const struct run_summary *run_get_summary(const struct run *run);
+
+/*
+ * Filters combine with "and". A record of a newer assure may have a kind, how or state that this one does not know: the
+ * head then holds the _COUNT value (for the state: RESULT_UNKNOWN).
+ */
+struct run_filter {
+	bool by_type, by_kind, by_pid, failed_only;
+	enum record_type type;
+	enum effect_kind kind;
+	int32_t pid;
+	uint64_t from_seq;
+};
+
+/* One stored record. `json` is valid during the callback. Return false to stop early. */
+typedef bool (*run_visitor)(void *context, uint64_t seq, const struct record_head *head, struct bytes json);
+bool run_visit(struct run *run, const struct run_filter *filter, run_visitor visit, void *context, struct err *err);
+
+/* Every run under `home`, newest start first; damaged ones are listed with state incomplete and the reason. */
+typedef bool (*run_list_visitor)(void *context, const struct run_summary *summary);
+bool run_list(const char *home, run_list_visitor visit, void *context, struct err *err);
+/* Shortest unique prefix (at least 4) by which to call this run. */
+size_t run_short_id(const char *home, const char *id);
+
+/* Remove a run. A running one is refused. */
+bool run_remove(const char *home, const char *which, struct err *err);

@@ -1,0 +1,329 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "record_write.h"
+
+/*
+ * How an effect is made to fit. Every level is tried in turn: the agent chooses the lengths, and a record that does not
+ * fit must never be a way not to be recorded. The last one fits whatever the effect holds.
+ */
+static const struct cut_level {
+	size_t argv_budget;  /* bytes of encoded argv */
+	size_t value_limit;  /* bytes of a text in args, and of a list's element */
+	size_t list_limit;   /* elements of a list in args */
+	size_t text_limit;   /* bytes of any other text */
+	size_t script_limit; /* interpreters */
+	bool drop_args;
+} levels[] = {
+    {SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX, false},
+    {16384, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX, false},
+    {4096, 1024, 64, SIZE_MAX, 4, false},
+    {4096, 0, 0, 1024, 4, true},
+    {1024, 0, 0, 192, 4, true},
+};
+
+enum { LEVEL_COUNT = sizeof(levels) / sizeof(levels[0]) };
+
+struct effect_writer {
+	struct record_writer record;
+	const struct effect *effect;
+	const struct cut_level *level;
+	struct argv_plan argv;
+};
+
+/* An entry of `args` under the key that it will really have. */
+struct entry {
+	const struct effect_value *value;
+	bool base64;
+};
+
+static int key_char(const struct entry *entry, size_t at)
+{
+	static const char suffix[] = "_b64";
+	size_t size = strlen(entry->value->name);
+	if (at < size)
+		return (unsigned char)entry->value->name[at];
+	return entry->base64 && at - size < sizeof(suffix) ? suffix[at - size] : 0;
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	for (size_t at = 0;; at++) {
+		int a = key_char(left, at), b = key_char(right, at);
+		if (a != b || a == 0)
+			return a - b;
+	}
+}
+
+static void write_list(struct effect_writer *writer, const struct effect_value *value)
+{
+	struct json *json = &writer->record.json;
+	json_array(json, value->name);
+	for (size_t i = 0; i < value->list.count && i < writer->level->list_limit; i++) {
+		struct bytes item = record_cut(value->list.items[i], writer->level->value_limit);
+		json_element(json, item.size ? item : BYTES(""));
+	}
+	json_array_end(json);
+}
+
+static void write_numbers(struct effect_writer *writer, const struct effect_value *value)
+{
+	struct json *json = &writer->record.json;
+	json_array(json, value->name);
+	for (size_t i = 0; i < value->numbers.count && i < writer->level->list_limit; i++)
+		json_int(json, NULL, value->numbers.items[i]);
+	json_array_end(json);
+}
+
+static void write_value(struct effect_writer *writer, const struct effect_value *value)
+{
+	struct json *json = &writer->record.json;
+	switch (value->type) {
+	case VALUE_INT:
+		json_int(json, value->name, value->number);
+		break;
+	case VALUE_UINT:
+		json_uint(json, value->name, value->unsigned_number);
+		break;
+	case VALUE_TEXT:
+		json_text(json, value->name, value->text);
+		break;
+	case VALUE_BYTES:
+		json_bytes(json, value->name, record_cut(value->bytes, writer->level->value_limit));
+		break;
+	case VALUE_LIST:
+		write_list(writer, value);
+		break;
+	case VALUE_INT_LIST:
+		write_numbers(writer, value);
+		break;
+	case VALUE_BOOL:
+		json_bool(json, value->name, value->truth);
+		break;
+	}
+}
+
+/* What the level in force takes away from this effect. */
+static void write_cut(struct effect_writer *writer)
+{
+	struct json *json = &writer->record.json;
+	json_array(json, "cut");
+	if (writer->argv.cut)
+		json_text(json, NULL, "argv");
+	if (writer->level->value_limit != SIZE_MAX && writer->effect->value_count > 0)
+		json_text(json, NULL, "args");
+	if (writer->level->text_limit != SIZE_MAX)
+		json_text(json, NULL, "text");
+	json_array_end(json);
+}
+
+static void write_args(struct effect_writer *writer)
+{
+	static const struct effect_value cut_value = {.name = "cut"};
+	const struct effect *effect = writer->effect;
+	struct entry entries[EFFECT_VALUE_LIMIT + 1];
+	size_t count = 0;
+
+	bool cut = writer->level != &levels[0];
+	for (size_t i = 0; i < effect->value_count && i < EFFECT_VALUE_LIMIT && !writer->level->drop_args; i++) {
+		const struct effect_value *value = &effect->values[i];
+		if (value->type == VALUE_BYTES && !value->bytes.data)
+			continue;
+		bool base64 = value->type == VALUE_BYTES && !text_is_utf8(value->bytes);
+		entries[count++] = (struct entry){value, base64};
+	}
+	if (cut)
+		entries[count++] = (struct entry){&cut_value, false};
+	if (count == 0)
+		return;
+	qsort(entries, count, sizeof(entries[0]), compare_entries);
+	json_object(&writer->record.json, "args");
+	for (size_t i = 0; i < count; i++) {
+		/* Two entries of one name would be an ambiguous document. */
+		if (i > 0 && compare_entries(&entries[i - 1], &entries[i]) == 0)
+			continue;
+		if (entries[i].value == &cut_value)
+			write_cut(writer);
+		else
+			write_value(writer, entries[i].value);
+	}
+	json_object_end(&writer->record.json);
+}
+
+static void write_flags(struct json *json, const struct effect *effect)
+{
+	if (!effect->has_flags)
+		return;
+	json_array(json, "flags");
+	for (size_t i = 0; i < effect->flag_count && i < EFFECT_FLAG_LIMIT; i++)
+		json_text(json, NULL, effect->flags[i]);
+	if (effect->flags_rest) {
+		char text[24];
+		snprintf(text, sizeof(text), "0x%" PRIx64, effect->flags_rest);
+		json_text(json, NULL, text);
+	}
+	json_array_end(json);
+}
+
+static void write_image(struct effect_writer *writer)
+{
+	struct record_writer *record = &writer->record;
+	const struct effect_image *image = &writer->effect->image;
+	if (!image->present)
+		return;
+	json_object(&record->json, "image");
+	record_text(record, "as_given", image->object.as_given);
+	if (image->object.has_inode)
+		record_dev(record, "dev", image->object.dev_major, image->object.dev_minor);
+	record_text(record, "host_path", image->object.host_path);
+	if (image->object.has_inode)
+		json_uint_text(&record->json, "ino", image->object.ino);
+	if (image->interpreter_count > 0) {
+		json_array(&record->json, "interpreters");
+		for (size_t i = 0; i < image->interpreter_count && i < writer->level->script_limit; i++) {
+			struct bytes item = record_cut(image->interpreters[i], record->text_limit);
+			json_element(&record->json, item.size ? item : BYTES(""));
+		}
+		json_array_end(&record->json);
+	}
+	record_text(record, "path", image->object.path);
+	record_text(record, "sha256", image->sha256);
+	json_object_end(&record->json);
+}
+
+static void write_process(struct record_writer *record, const struct effect_process *process)
+{
+	json_object(&record->json, "process");
+	record_text(record, "exe", process->executable);
+	json_uint(&record->json, "id", process->id);
+	json_int(&record->json, "pid", process->pid);
+	json_int(&record->json, "tid", process->tid);
+	json_object_end(&record->json);
+}
+
+static void write_result(struct json *json, const struct effect_result *result)
+{
+	static const char *const by[] = {[BY_POLICY] = "policy", [BY_SELF] = "self", [BY_UNSUPPORTED] = "unsupported"};
+	json_object(json, "result");
+	if (result->by > BY_NOBODY && (unsigned)result->by < sizeof(by) / sizeof(by[0]))
+		json_text(json, "by", by[result->by]);
+	if (result->undelivered)
+		json_bool(json, "delivered", false);
+	if (result->state == RESULT_FAILED || result->state == RESULT_REFUSED) {
+		char text[24];
+		const char *name = strerrorname_np(result->error);
+		if (!name || result->error <= 0) {
+			snprintf(text, sizeof(text), "%d", result->error);
+			name = text;
+		}
+		json_text(json, "errno", name);
+	}
+	json_text(json, "state", result_state_name(result->state));
+	if (result->has_value)
+		json_int(json, "value", result->value);
+	json_object_end(json);
+}
+
+static void write_target(struct record_writer *record, const struct effect_target *target)
+{
+	if (!target->present)
+		return;
+	json_object(&record->json, "target");
+	record_text(record, "exe", target->executable);
+	if (target->id)
+		json_uint(&record->json, "id", target->id);
+	json_int(&record->json, "pid", target->pid);
+	json_object_end(&record->json);
+}
+
+static bool has_object(const struct effect_object *object)
+{
+	return object->path.data || object->host_path.data || object->as_given.data || object->has_inode;
+}
+
+/* Keys from "args" to "kind". */
+static void write_first_half(struct effect_writer *writer)
+{
+	struct record_writer *record = &writer->record;
+	const struct effect *effect = writer->effect;
+	struct json *json = &record->json;
+	write_args(writer);
+	if (effect->has_argv)
+		record_argv(record, effect->argv, &writer->argv);
+	record_text(record, "as_given", effect->object.as_given);
+	record_text(record, "cwd", effect->cwd);
+	record_text(record, "delegated", effect->delegated);
+	if (effect->object.has_inode)
+		record_dev(record, "dev", effect->object.dev_major, effect->object.dev_minor);
+	write_flags(json, effect);
+	record_text(record, "host_path", effect->object.host_path);
+	json_text(json, "how", effect_how_name(effect->how));
+	write_image(writer);
+	if (effect->object.has_inode)
+		json_uint_text(json, "ino", effect->object.ino);
+	json_text(json, "kind", effect_kind_name(effect->kind));
+}
+
+/* Keys from "local" to "type". */
+static void write_second_half(struct effect_writer *writer)
+{
+	struct record_writer *record = &writer->record;
+	const struct effect *effect = writer->effect;
+	struct json *json = &record->json;
+	record_peer(record, "local", &effect->local);
+	if (effect->has_mode) {
+		char mode[16];
+		snprintf(mode, sizeof(mode), "%04" PRIo32, effect->mode);
+		json_text(json, "mode", mode);
+	}
+	json_uint(json, "mono_ns", effect->mono_ns);
+	record_text(record, "note", effect->note);
+	record_text(record, "path", effect->object.path);
+	record_peer(record, "peer", &effect->peer);
+	write_process(record, &effect->process);
+	write_result(json, &effect->result);
+	record_schema(record);
+	if (effect->has_status)
+		record_status(record, effect->status_code, effect->status_signal, effect->status_core);
+	if (effect->syscall)
+		json_text(json, "syscall", effect->syscall);
+	write_target(record, &effect->target);
+	record_time(record, &(struct record_stamp){effect->mono_ns, effect->realtime_ns});
+	if (has_object(&effect->to) || effect->to_text.data) {
+		json_object(json, "to");
+		record_object(record, &effect->to, effect->to_text);
+		json_object_end(json);
+	}
+	if (record_file_type(effect->object.type))
+		json_text(json, "type", record_file_type(effect->object.type));
+}
+
+bool record_effect(struct buf *out, struct record_head *head, const struct effect *effect)
+{
+	struct effect_writer writer = {.effect = effect};
+	if (out->failed)
+		return false;
+	record_open(&writer.record, out, head, RECORD_effect);
+	head->kind = (uint32_t)effect->kind;
+	head->how = (uint32_t)effect->how;
+	head->state = (uint32_t)effect->result.state;
+	head->pid = effect->process.pid;
+	head->process = effect->process.id;
+
+	for (size_t i = 0; i < LEVEL_COUNT; i++) {
+		if (i > 0)
+			record_rewind(&writer.record);
+		writer.level = &levels[i];
+		writer.record.text_limit = levels[i].text_limit;
+		if (effect->has_argv)
+			writer.argv = record_plan_argv(effect->argv, effect->argv_count, effect->argv_total,
+						       levels[i].argv_budget);
+		write_first_half(&writer);
+		write_second_half(&writer);
+		if (record_finish(&writer.record))
+			return true;
+	}
+	return false;
+}

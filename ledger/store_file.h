@@ -1,0 +1,30 @@
+/*
+ * What writing and reading of runs share. Not public.
+ *
+ *   <home>/runs/<RUN>/run.sqlite   the records
+ *   <home>/runs/<RUN>/lock         locked by the scribe as long as it lives
+ *   <home>/names/<NAME>            symbolic link whose text is the RUN
+ */
+#pragma once
+
+#include <sqlite3.h>
+
+#include "ledger/store.h"
+
+#define STORE_FILE "run.sqlite"
+#define STORE_LOCK "lock"
+
+enum { STORE_PATH_SIZE = 4352, STORE_NAME_SIZE = 128 };
+
+/* "<home>/runs", "<home>/runs/<run>", "<home>/names/<name>", …; false when too long. */
+bool store_path(char out[STORE_PATH_SIZE], struct err *err, const char *home, ...) __attribute__((sentinel));
+/* 26 canonical Crockford characters. */
+bool store_is_run_id(const char *text);
+/* A name that people may give: no path, no control character, not "last", not to be taken for an option. */
+bool store_check_name(const char *name, struct err *err);
+/* Set the error from SQLite, in words that say what to do. */
+bool store_sqlite_error(sqlite3 *db, const char *path, const char *what, struct err *err);
+/* True while the scribe of the run in this folder is alive. */
+bool store_is_locked(const char *folder);
+/* Remove the run's folder and its files. */
+bool store_remove_folder(const char *folder, struct err *err);

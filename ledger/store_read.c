@@ -1,0 +1,347 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store_read.h"
+
+struct run {
+	sqlite3 *db; /* owned */
+	char file[STORE_PATH_SIZE], folder[STORE_PATH_SIZE];
+	struct run_summary summary;
+};
+
+static const char what[] = "read run";
+
+/* As a URI for an opening without side files: nobody writes, and the folder cannot be written by us. */
+static void immutable_uri(const char *path, struct buf *out)
+{
+	buf_append_text(out, "file:");
+	for (; *path; path++) {
+		if (strchr("?#%", *path))
+			buf_append_format(out, "%%%02X", (unsigned)(unsigned char)*path);
+		else
+			buf_append_char(out, *path);
+	}
+	buf_append_text(out, "?immutable=1");
+}
+
+static bool read_version(sqlite3 *db, int *version)
+{
+	sqlite3_stmt *statement = NULL;
+	bool good = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &statement, NULL) == SQLITE_OK &&
+		    sqlite3_step(statement) == SQLITE_ROW;
+	if (good)
+		*version = sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	return good;
+}
+
+static bool open_database(struct run *run, bool running, int *version, struct err *err)
+{
+	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX;
+	struct stat st;
+	if (lstat(run->file, &st) != 0)
+		return err_set(err, errno, "%s: %s", what, run->file);
+	if (sqlite3_open_v2(run->file, &run->db, flags, NULL) != SQLITE_OK)
+		return store_sqlite_error(run->db, run->file, what, err);
+	sqlite3_busy_timeout(run->db, 5000);
+	if (read_version(run->db, version))
+		return true;
+	int code = sqlite3_errcode(run->db) & 0xff;
+	if (running || (code != SQLITE_CANTOPEN && code != SQLITE_READONLY))
+		return store_sqlite_error(run->db, run->file, what, err);
+	CLEANUP_BUF struct buf uri = {.limit = 4 * STORE_PATH_SIZE};
+	immutable_uri(run->file, &uri);
+	sqlite3_close(run->db);
+	run->db = NULL;
+	if (uri.failed || sqlite3_open_v2(uri.data, &run->db, flags | SQLITE_OPEN_URI, NULL) != SQLITE_OK ||
+	    !read_version(run->db, version))
+		return store_sqlite_error(run->db, run->file, what, err);
+	return true;
+}
+
+static void copy_text(char *out, size_t size, const unsigned char *text)
+{
+	snprintf(out, size, "%s", text ? (const char *)text : "");
+}
+
+struct meta {
+	bool complete, has_effects;
+};
+
+static void take_meta(struct run_summary *summary, struct meta *meta, sqlite3_stmt *row)
+{
+	const char *key = (const char *)sqlite3_column_text(row, 0);
+	sqlite3_int64 number = sqlite3_column_int64(row, 1);
+	if (!key)
+		return;
+	if (strcmp(key, "name") == 0) {
+		copy_text(summary->name, sizeof(summary->name), sqlite3_column_text(row, 1));
+	} else if (strcmp(key, "reason") == 0) {
+		copy_text(summary->reason, sizeof(summary->reason), sqlite3_column_text(row, 1));
+	} else if (strcmp(key, "started_ns") == 0) {
+		summary->started_ns = number;
+	} else if (strcmp(key, "ended_ns") == 0) {
+		summary->ended_ns = number;
+	} else if (strcmp(key, "complete") == 0) {
+		meta->complete = number != 0;
+	} else if (strcmp(key, "records") == 0) {
+		summary->records = (uint64_t)number;
+	} else if (strcmp(key, "effects") == 0) {
+		summary->effects = (uint64_t)number;
+		meta->has_effects = true;
+	}
+}
+
+static bool count(struct run *run, const char *sql, uint64_t *out, struct err *err)
+{
+	sqlite3_stmt *statement = NULL;
+	bool good = sqlite3_prepare_v2(run->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+		    sqlite3_step(statement) == SQLITE_ROW;
+	if (good)
+		*out = (uint64_t)sqlite3_column_int64(statement, 0);
+	else
+		store_sqlite_error(run->db, run->file, what, err);
+	sqlite3_finalize(statement);
+	return good;
+}
+
+static uint64_t folder_size(const char *folder)
+{
+	uint64_t size = 0;
+	struct stat st;
+	DIR *dir = opendir(folder);
+	if (!dir)
+		return 0;
+	for (struct dirent *entry; (entry = readdir(dir));)
+		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+			size += (uint64_t)st.st_size;
+	closedir(dir);
+	return size;
+}
+
+static bool load_summary(struct run *run, bool running, struct err *err)
+{
+	struct run_summary *summary = &run->summary;
+	struct meta meta = {.complete = false};
+	sqlite3_stmt *statement = NULL;
+	int step = SQLITE_ERROR;
+	if (sqlite3_prepare_v2(run->db, "SELECT key, value FROM meta", -1, &statement, NULL) == SQLITE_OK)
+		while ((step = sqlite3_step(statement)) == SQLITE_ROW)
+			take_meta(summary, &meta, statement);
+	if (step != SQLITE_DONE)
+		store_sqlite_error(run->db, run->file, what, err);
+	sqlite3_finalize(statement);
+	if (step != SQLITE_DONE)
+		return false;
+	summary->size = folder_size(run->folder);
+	if (summary->ended_ns) {
+		summary->state = meta.complete ? RUN_COMPLETE : RUN_INCOMPLETE;
+	} else {
+		summary->state = running ? RUN_RUNNING : RUN_INCOMPLETE;
+		if (!running)
+			strcpy(summary->reason, "its scribe ended early");
+	}
+	if (meta.has_effects)
+		return true;
+	return count(run, "SELECT coalesce(max(seq)+1,0) FROM records", &summary->records, err) &&
+	       count(run, "SELECT count(*) FROM records WHERE type='assure.effect/1'", &summary->effects, err);
+}
+
+static bool open_run(struct run *run, const char *home, const char *id, struct err *err)
+{
+	int version = 0;
+	strcpy(run->summary.id, id);
+	if (!store_path(run->folder, err, home, "runs", id, NULL) ||
+	    !store_path(run->file, err, run->folder, STORE_FILE, NULL))
+		return false;
+	/* Before the file is read: a scribe that ends in between has then already written that it did. */
+	bool running = store_is_locked(run->folder);
+	if (!open_database(run, running, &version, err))
+		return false;
+	if (version > STORE_SCHEMA) {
+		err_set(err, 0, "%s: %s: written by a newer assure (schema %d, this one reads up to %d)", what,
+			run->file, version, (int)STORE_SCHEMA);
+		return err_hint(err, "update assure");
+	}
+	if (version == 0) {
+		err_set(err, 0, "%s: %s: holds no run%s", what, run->file, running ? " yet" : "");
+		return running ? err_hint(err, "try again") : err_hint(err, "remove it: assure rm %s", id);
+	}
+	return load_summary(run, running, err);
+}
+
+static struct run *open_by_id(const char *home, const char *id, struct err *err)
+{
+	struct run *run = calloc(1, sizeof(*run));
+	if (!run) {
+		err_set(err, ENOMEM, "%s", what);
+		return NULL;
+	}
+	if (!open_run(run, home, id, err)) {
+		run_close(run);
+		return NULL;
+	}
+	return run;
+}
+
+struct run *run_open(const char *home, const char *which, struct err *err)
+{
+	char id[RUN_ID_SIZE];
+	return store_find(home, which, id, err) ? open_by_id(home, id, err) : NULL;
+}
+
+void run_close(struct run *run)
+{
+	if (!run)
+		return;
+	sqlite3_close(run->db);
+	free(run);
+}
+
+const struct run_summary *run_get_summary(const struct run *run)
+{
+	return &run->summary;
+}
+
+static bool select_records(struct run *run, const struct run_filter *filter, sqlite3_stmt **out)
+{
+	CLEANUP_BUF struct buf sql = {.limit = 4096};
+	buf_append_text(&sql, "SELECT seq,type,kind,how,state,process,pid,json FROM records WHERE seq>=?1");
+	if (filter->by_type)
+		buf_append_format(&sql, " AND type='%s'", record_type_name(filter->type));
+	if (filter->by_kind)
+		buf_append_format(&sql, " AND kind='%s'", effect_kind_name(filter->kind));
+	if (filter->by_pid)
+		buf_append_format(&sql, " AND pid=%" PRId32, filter->pid);
+	if (filter->failed_only)
+		buf_append_text(&sql, " AND state IN ('failed','refused')");
+	buf_append_text(&sql, " ORDER BY seq");
+	if (sql.failed || sqlite3_prepare_v2(run->db, sql.data, -1, out, NULL) != SQLITE_OK)
+		return false;
+	return sqlite3_bind_int64(*out, 1, (sqlite3_int64)filter->from_seq) == SQLITE_OK;
+}
+
+static void read_head(sqlite3_stmt *row, struct record_head *head)
+{
+	const char *type = (const char *)sqlite3_column_text(row, 1), *kind = (const char *)sqlite3_column_text(row, 2);
+	const char *how = (const char *)sqlite3_column_text(row, 3), *state = (const char *)sqlite3_column_text(row, 4);
+	enum record_type found_type = RECORD_TYPE_COUNT;
+	enum effect_kind found_kind = EFFECT_KIND_COUNT;
+	enum effect_how found_how = HOW_COUNT;
+	enum result_state found_state = RESULT_UNKNOWN;
+	if (type)
+		record_type_find(type, &found_type);
+	if (kind)
+		effect_kind_find(kind, &found_kind);
+	if (how)
+		effect_how_find(how, &found_how);
+	if (state)
+		result_state_find(state, &found_state);
+	*head = (struct record_head){
+	    .type = (uint32_t)found_type,
+	    .kind = (uint32_t)found_kind,
+	    .how = (uint32_t)found_how,
+	    .state = (uint32_t)found_state,
+	    .process = (uint64_t)sqlite3_column_int64(row, 5),
+	    .pid = sqlite3_column_int(row, 6),
+	};
+}
+
+bool run_visit(struct run *run, const struct run_filter *filter, run_visitor visit, void *context, struct err *err)
+{
+	static const struct run_filter everything = {.from_seq = 0};
+	sqlite3_stmt *statement = NULL;
+	int step = SQLITE_ERROR;
+	bool go_on = true;
+	if (select_records(run, filter ? filter : &everything, &statement)) {
+		while (go_on && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+			struct record_head head;
+			read_head(statement, &head);
+			const char *json = sqlite3_column_blob(statement, 7);
+			struct bytes bytes = {json, (size_t)sqlite3_column_bytes(statement, 7)};
+			go_on = visit(context, (uint64_t)sqlite3_column_int64(statement, 0), &head, bytes);
+		}
+	}
+	bool good = !go_on || step == SQLITE_DONE;
+	if (!good)
+		store_sqlite_error(run->db, run->file, what, err);
+	sqlite3_finalize(statement);
+	return good;
+}
+
+struct run_table {
+	const char *home;
+	struct run_summary *items; /* owned */
+	size_t count, capacity;
+	bool failed;
+};
+
+/* A run that cannot be read is shown all the same: its folder is there and takes room. */
+static void summarize_damaged(const char *home, const char *id, const struct err *cause, struct run_summary *summary)
+{
+	char path[STORE_PATH_SIZE];
+	struct stat st;
+	*summary = (struct run_summary){.state = RUN_INCOMPLETE};
+	strcpy(summary->id, id);
+	snprintf(summary->reason, sizeof(summary->reason), "%.*s", (int)sizeof(summary->reason) - 1, cause->text);
+	if (!store_path(path, NULL, home, "runs", id, NULL))
+		return;
+	if (store_is_locked(path))
+		summary->state = RUN_RUNNING;
+	summary->size = folder_size(path);
+	if (lstat(path, &st) == 0)
+		summary->started_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+}
+
+static bool add_run(void *context, const char *id)
+{
+	struct run_table *table = context;
+	struct err err = {.number = 0};
+	if (table->count == table->capacity) {
+		size_t capacity = table->capacity ? table->capacity * 2 : 64;
+		struct run_summary *items = reallocarray(table->items, capacity, sizeof(*items));
+		if (!items) {
+			table->failed = true;
+			return false;
+		}
+		table->items = items;
+		table->capacity = capacity;
+	}
+	struct run_summary *summary = &table->items[table->count++];
+	struct run *run = open_by_id(table->home, id, &err);
+	if (run)
+		*summary = run->summary;
+	else
+		summarize_damaged(table->home, id, &err, summary);
+	run_close(run);
+	return true;
+}
+
+static int newest_first(const void *left, const void *right)
+{
+	const struct run_summary *a = left, *b = right;
+	if (a->started_ns != b->started_ns)
+		return a->started_ns < b->started_ns ? 1 : -1;
+	return strcmp(a->id, b->id);
+}
+
+bool run_list(const char *home, run_list_visitor visit, void *context, struct err *err)
+{
+	struct run_table table = {.home = home};
+	bool good = store_each_run(home, add_run, &table, err);
+	if (table.failed)
+		good = err_set(err, ENOMEM, "runs");
+	if (table.count)
+		qsort(table.items, table.count, sizeof(table.items[0]), newest_first);
+	for (size_t i = 0; good && i < table.count; i++)
+		if (!visit(context, &table.items[i]))
+			break;
+	free(table.items);
+	return good;
+}

@@ -1,0 +1,11 @@
+/*
+ * What finding and reading of runs share. Not public.
+ */
+#pragma once
+
+#include "store_file.h"
+
+/* Every run's id, in no order. No runs yet is no error. */
+bool store_each_run(const char *home, bool (*visit)(void *context, const char *id), void *context, struct err *err);
+/* The run that is meant. Does not open it: a damaged one can be found, to be removed. */
+bool store_find(const char *home, const char *which, char id[RUN_ID_SIZE], struct err *err);

@@ -1,0 +1,159 @@
+#include "act/act.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void set_how(struct act *act, enum effect_how how)
+{
+	for (size_t i = 0; i < act->decoded->count; i++)
+		act->decoded->effects[i].how = how;
+}
+
+static void set_refused(struct act *act, int error, enum result_by by)
+{
+	for (size_t i = 0; i < act->decoded->count; i++) {
+		struct effect *effect = &act->decoded->effects[i];
+		effect->how = HOW_performed;
+		effect->result = (struct effect_result){.state = RESULT_REFUSED, .error = error, .by = by};
+	}
+	act->pending = PENDING_ERROR;
+	act->value = error;
+}
+
+static void let_go(const struct actor *actor, struct act *act)
+{
+	(void)actor;
+	set_how(act, HOW_observed);
+	act->pending = PENDING_CONTINUE;
+}
+
+/* Seize, let the kernel make the call, look at the task where the call ended. */
+static void verify_call(const struct actor *actor, struct act *act, bool exec)
+{
+	if (act->never_wait || act->decoded->waits != WAITS_NEVER ||
+	    !capture_begin(&act->capture, act->stop->tid, exec)) {
+		let_go(actor, act);
+		return;
+	}
+	set_how(act, HOW_observed);
+	act->pending = PENDING_NOTHING;
+	if (!actor->backend->answer(actor->backend->self, act->stop, ANSWER_CONTINUE, 0)) {
+		capture_abort(&act->capture);
+		act->vanished = true;
+		return;
+	}
+	switch (capture_finish(&act->capture)) {
+	case CAPTURE_RETURNED:
+		set_how(act, HOW_verified);
+		decode_result(act->decoder, act->target, act->decoded, act->capture.value);
+		act->pending = PENDING_RELEASE;
+		break;
+	case CAPTURE_EXECUTED:
+		set_how(act, HOW_verified);
+		act->decoded->effects->result.state = RESULT_OK;
+		act->executed = true;
+		act->pending = PENDING_RELEASE;
+		break;
+	case CAPTURE_RESTARTS:
+		act->interrupted = true;
+		break;
+	case CAPTURE_DIED:
+		act->died = true;
+		break;
+	case CAPTURE_STOPPED:
+		break;
+	}
+}
+
+static void verify(const struct actor *actor, struct act *act)
+{
+	verify_call(actor, act, false);
+}
+
+static void check_exec(const struct actor *actor, struct act *act)
+{
+	verify_call(actor, act, true);
+}
+
+static void refuse(const struct actor *actor, struct act *act)
+{
+	/* io_uring would carry effects past the filter; programs fall back when the kernel seems to lack it. */
+	if (actor->io_uring_allowed && act->decoded->effects->kind == EFFECT_kernel_io_uring)
+		let_go(actor, act);
+	else
+		set_refused(act, ENOSYS, BY_UNSUPPORTED);
+}
+
+typedef void (*handler)(const struct actor *actor, struct act *act);
+
+static const handler handlers[HANDLING_COUNT] = {
+    /* `perform` and `connect` act for the agent; until they do, the kernel acts and the result is read or unknown. */
+    [HANDLING_perform] = verify, [HANDLING_verify] = verify,   [HANDLING_let_go] = let_go,
+    [HANDLING_refuse] = refuse,  [HANDLING_exec] = check_exec, [HANDLING_connect] = let_go,
+};
+
+static void signal_others(const struct actor *actor, struct act *act)
+{
+	int signal = (int)act->stop->args[1];
+	int64_t pid = (int)act->stop->args[0];
+
+	/* The record comes first: the caller may be among those who end. */
+	int error = protect_signal_others(actor->protection, act->target, pid, signal);
+	struct effect *effect = act->decoded->effects;
+	effect->how = HOW_performed;
+	effect->result.state = error ? RESULT_FAILED : RESULT_OK;
+	effect->result.error = error;
+	act->pending = error ? PENDING_ERROR : PENDING_VALUE;
+	act->value = error;
+}
+
+void act_begin(const struct actor *actor, struct act *act)
+{
+	int error = 0;
+
+	act->pending = PENDING_CONTINUE;
+	switch (protect_check(actor->protection, act->stop, act->target, act->decoded, &error)) {
+	case PROTECT_REFUSE:
+		/* What a mark would not record is recorded when it was aimed at us. */
+		if (act->decoded->count == 0)
+			act->decoded->count = 1;
+		set_refused(act, error, BY_SELF);
+		return;
+	case PROTECT_PERFORM:
+		signal_others(actor, act);
+		return;
+	case PROTECT_PASS:
+		break;
+	}
+	if (act->decoded->count == 0)
+		return;
+	handlers[act->decoded->handling](actor, act);
+}
+
+void act_end(const struct actor *actor, struct act *act)
+{
+	const struct backend *backend = actor->backend;
+
+	switch (act->pending) {
+	case PENDING_CONTINUE:
+		act->vanished = !backend->answer(backend->self, act->stop, ANSWER_CONTINUE, 0);
+		break;
+	case PENDING_ERROR:
+		act->vanished = !backend->answer(backend->self, act->stop, ANSWER_ERROR, act->value);
+		break;
+	case PENDING_VALUE:
+		act->vanished = !backend->answer(backend->self, act->stop, ANSWER_VALUE, act->value);
+		break;
+	case PENDING_RELEASE:
+		capture_release(&act->capture);
+		break;
+	case PENDING_NOTHING:
+		break;
+	}
+	act->pending = PENDING_NOTHING;
+}
+
+void act_refuse(const struct actor *actor, const struct stop *stop, int error)
+{
+	(void)actor->backend->answer(actor->backend->self, stop, ANSWER_ERROR, error);
+}

@@ -1,0 +1,49 @@
+/*
+ * What is done about a stopped call: refuse it, let the kernel make it, or let it and read the result.
+ *
+ * In two steps, so that the record is written while the task still waits: act_begin() brings about what is known of the
+ * result, act_end() lets the task go on.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "act/protect.h"
+#include "decode/decode.h"
+#include "os/capture.h"
+#include "os/stop.h"
+
+struct actor {
+	const struct backend *backend;
+	const struct protection *protection;
+	bool io_uring_allowed;
+};
+
+enum act_pending { PENDING_CONTINUE, PENDING_ERROR, PENDING_VALUE, PENDING_RELEASE, PENDING_NOTHING };
+
+struct act {
+	/* set by the caller */
+	const struct stop *stop;
+	const struct target *target;
+	struct decoder *decoder;
+	struct decoded *decoded;
+	bool never_wait; /* the last try to read this thread's result was interrupted: let this one go */
+
+	/* set by act_begin() */
+	enum act_pending pending;
+	int64_t value;
+	struct capture capture;
+	bool executed;    /* an exec succeeded; the program is that of `capture.pid` now */
+	bool died;        /* the task ended meanwhile; capture.wait_status says how */
+	bool interrupted; /* the call will be made again, or returned EINTR: not known which */
+	bool vanished;    /* it was gone before it could be answered */
+};
+
+/* Choose by the handling and carry it out as far as the result; fills the effects' `how` and `result`. */
+void act_begin(const struct actor *actor, struct act *act);
+/* Let the task go on. */
+void act_end(const struct actor *actor, struct act *act);
+/* Answer a call that no row explains with an error. */
+void act_refuse(const struct actor *actor, const struct stop *stop, int error);

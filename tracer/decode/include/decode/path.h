@@ -1,0 +1,57 @@
+/*
+ * From a path argument to the object that it names, as the kernel would resolve it for the task: its root, its mounts,
+ * its working directory, its /proc/self. path_resolution(7) is the rule.
+ *
+ * This is a look at the moment of the call. Another thread can change what a name means between the look and the act;
+ * who needs certainty takes it from the act itself.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "decode/target.h"
+#include "ledger/effect.h"
+
+enum { PATH_BASE_CWD = -100 /* AT_FDCWD */ };
+
+struct path_request {
+	int base;           /* descriptor number in the task, or PATH_BASE_CWD */
+	struct bytes path;  /* as given, NUL-terminated past its end */
+	bool follow;        /* follow a symbolic link at the end */
+	bool empty_is_base; /* AT_EMPTY_PATH: an empty path means the base itself */
+};
+
+/* What is known about a resolved object beyond its names. */
+struct path_facts {
+	bool exists;
+	int error;          /* errno of the failed look-up; ENOENT also when only the last component is missing */
+	bool parent_exists; /* the directory that would hold it was found */
+	uint32_t mode;      /* st_mode when it exists */
+	uint32_t links;
+	bool local;  /* on a local file system, whose calls do not wait for anybody */
+	bool procfs; /* on procfs, sysfs or cgroupfs */
+};
+
+/* Facts about file systems by device number, so that one look serves many calls. One per worker; not thread-safe. */
+struct path_cache;
+struct path_cache *path_cache_new(void);
+void path_cache_free(struct path_cache *cache);
+
+/*
+ * Resolve. Fills `object` (path, host_path, device, inode, type; as_given only when it differs from path) from memory of
+ * `arena`, and `facts`. When the path cannot be resolved, `object->path` is the base joined with the text given.
+ */
+void path_resolve(struct path_cache *cache, const struct target *target, const struct path_request *request,
+		  struct arena *arena, struct effect_object *object, struct path_facts *facts);
+
+/* The object behind a descriptor of the task. */
+void path_of_descriptor(struct path_cache *cache, const struct target *target, int fd, struct arena *arena,
+			struct effect_object *object, struct path_facts *facts);
+
+/* The working directory of the task as it sees it; absent when unknown. */
+struct bytes path_working_directory(const struct target *target, struct arena *arena);
+
+/* Turn an absolute path as seen from our root into the task's view of it. */
+struct bytes path_as_task_sees(const struct target *target, struct bytes host);

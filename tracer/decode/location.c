@@ -1,0 +1,160 @@
+#include "location.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "file_systems.h"
+#include "os/procfs.h"
+
+void location_close(struct location *location)
+{
+	fd_close(&location->parent);
+}
+
+bool location_stat(int directory, const char *name, struct statx *status)
+{
+	const unsigned mask = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_INO | STATX_MNT_ID;
+	/* Never wait for a server: what it last said is good enough for a record. */
+	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC | (*name ? 0 : AT_EMPTY_PATH);
+
+	return statx(directory, name, flags, mask, status) == 0;
+}
+
+int location_base(const struct target *target, int base)
+{
+	char name[32] = "cwd";
+
+	if (base != PATH_BASE_CWD)
+		snprintf(name, sizeof(name), "fd/%d", base);
+	int fd = openat(target->task, name, O_PATH | O_CLOEXEC);
+	/* A descriptor that is not open: the kernel will say EBADF, /proc says ENOENT. */
+	if (fd < 0 && base != PATH_BASE_CWD && errno == ENOENT)
+		errno = EBADF;
+	return fd;
+}
+
+static int open_directory(const struct target *target, int start, const char *path)
+{
+	struct open_how how = {
+	    .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+	    .resolve = RESOLVE_NO_MAGICLINKS | (target->same_root ? 0 : RESOLVE_IN_ROOT),
+	};
+
+	return (int)syscall(SYS_openat2, start, path, &how, sizeof(how));
+}
+
+/* "a/b/c" as "a/b" and "c"; false when the end is not a plain name, or a name is too long. */
+static bool split(struct bytes path, char directory[PATH_MAX], char name[NAME_MAX + 1])
+{
+	const char *slash = memrchr(path.data, '/', path.size);
+	const char *last = slash ? slash + 1 : path.data;
+	size_t length = path.size - (size_t)(last - path.data);
+	size_t before = slash ? (size_t)(slash - path.data) : 0;
+
+	if (length == 0 || length > NAME_MAX || before >= PATH_MAX)
+		return false;
+	memcpy(name, last, length);
+	name[length] = 0;
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return false;
+	if (slash && before == 0)
+		before = 1;
+	memcpy(directory, path.data, before);
+	directory[before] = 0;
+	return true;
+}
+
+/* A link at the end that names a neighbour, as libx.so.1 -> libx.so.1.2 does. */
+static bool follow_neighbour(struct location *location)
+{
+	for (int links = 0; S_ISLNK(location->status.stx_mode); links++) {
+		char text[NAME_MAX + 2];
+		ssize_t length = readlinkat(location->parent, location->name, text, sizeof(text));
+		if (links > 8 || length <= 0 || length > NAME_MAX || memchr(text, '/', (size_t)length))
+			return false;
+		text[length] = 0;
+		if (strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
+			return false;
+		memcpy(location->name, text, (size_t)length + 1);
+		if (!location_stat(location->parent, location->name, &location->status)) {
+			location->exists = false;
+			location->error = errno;
+			return errno == ENOENT;
+		}
+	}
+	return true;
+}
+
+/* There names such as /proc/self depend on who looks, and the way here may have led through one. */
+static bool on_procfs(struct path_cache *cache, const struct target *target, const struct location *location)
+{
+	struct statx parent;
+
+	if (location->exists)
+		return file_system_of(cache, target, location->parent, location->name, &location->status).procfs;
+	return !location_stat(location->parent, "", &parent) ||
+	       file_system_of(cache, target, location->parent, "", &parent).procfs;
+}
+
+/* The common case: two or three calls. False when it needs the careful walk. */
+static bool find_quickly(struct path_cache *cache, const struct target *target, int start,
+			 const struct path_request *request, struct location *location)
+{
+	char directory[PATH_MAX];
+
+	if (!split(request->path, directory, location->name))
+		return false;
+	bool absolute = request->path.data[0] == '/';
+	/* Relative to a directory inside another root: RESOLVE_IN_ROOT would take that directory for the root. */
+	if (!target->same_root && !absolute)
+		return false;
+	location->parent =
+	    directory[0] ? open_directory(target, absolute ? target->root : start, directory) : dup(start);
+	if (location->parent < 0)
+		return false;
+	location->exists = location_stat(location->parent, location->name, &location->status);
+	location->error = location->exists ? 0 : errno;
+	if (!location->exists && errno != ENOENT)
+		return false;
+	if (on_procfs(cache, target, location))
+		return false;
+	return !location->exists || !request->follow || follow_neighbour(location);
+}
+
+void location_find(struct path_cache *cache, const struct target *target, const struct path_request *request,
+		   struct location *location)
+{
+	*location = (struct location){.parent = -1};
+	bool absolute = request->path.size > 0 && request->path.data[0] == '/';
+	int start CLEANUP_FD = -1;
+	if (!absolute) {
+		start = location_base(target, request->base);
+		if (start < 0) {
+			location->error = errno;
+			return;
+		}
+	}
+	if (request->path.size == 0) {
+		if (!request->empty_is_base) {
+			location->error = ENOENT;
+			return;
+		}
+		location->parent = fd_steal(&start);
+		location->exists = location_stat(location->parent, "", &location->status);
+		location->error = location->exists ? 0 : errno;
+		return;
+	}
+	if (find_quickly(cache, target, start, request, location))
+		return;
+	location_close(location);
+	location_walk(target, fd_steal(&start), request->path, request->follow, location);
+}

@@ -1,0 +1,40 @@
+/*
+ * Private to this room: where a path leads, as descriptors.
+ */
+#pragma once
+
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "decode/path.h"
+#include "decode/target.h"
+
+struct location {
+	int parent; /* O_PATH of the directory that holds the last component; of the object itself when `name` is empty */
+	char name[NAME_MAX + 1];
+	bool exists;
+	struct statx status;
+	int error;
+};
+
+void location_close(struct location *location);
+#define CLEANUP_LOCATION __attribute__((cleanup(location_close)))
+
+/* A task's directory to start from: its cwd, or one of its descriptors. O_PATH; -1 with errno. */
+int location_base(const struct target *target, int base);
+
+/*
+ * Component by component, in the task's root, with its /proc/self: right for every path, at several calls a component.
+ * Takes ownership of `start` (an O_PATH descriptor of the starting directory).
+ */
+void location_walk(const struct target *target, int start, struct bytes path, bool follow, struct location *location);
+
+/* In two or three calls for the common case; falls back on location_walk(). */
+void location_find(struct path_cache *cache, const struct target *target, const struct path_request *request,
+		   struct location *location);
+
+/* statx of a name (or of the descriptor itself when empty) with all that a record needs. */
+bool location_stat(int directory, const char *name, struct statx *status);

@@ -1,0 +1,170 @@
+#include "decode/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "file_systems.h"
+#include "location.h"
+#include "mounts.h"
+#include "os/procfs.h"
+
+struct bytes path_as_task_sees(const struct target *target, struct bytes host)
+{
+	if (target->same_root || target->root_path.size <= 1 || !bytes_path_below(host, target->root_path))
+		return host;
+	struct bytes inside = {host.data + target->root_path.size, host.size - target->root_path.size};
+	return inside.size ? inside : BYTES("/");
+}
+
+/* Directory and name as one absolute path. */
+static struct bytes join(struct arena *arena, struct bytes directory, struct bytes name)
+{
+	if (name.size == 0)
+		return arena_copy(arena, directory);
+	bool slash = directory.size == 0 || directory.data[directory.size - 1] != '/';
+	char *out = arena_alloc(arena, directory.size + name.size + 2);
+	if (!out)
+		return BYTES_NONE;
+	memcpy(out, directory.data, directory.size);
+	size_t size = directory.size;
+	if (slash)
+		out[size++] = '/';
+	memcpy(out + size, name.data, name.size);
+	size += name.size;
+	out[size] = 0;
+	return (struct bytes){out, size};
+}
+
+/* Names as the kernel prints them for a descriptor of ours: from our root, or from the root of their own mounts. */
+static struct bytes where(int fd, char text[PATH_MAX])
+{
+	ssize_t length = procfs_own_fd(fd, text, PATH_MAX);
+
+	return length < 0 ? BYTES_NONE : (struct bytes){text, (size_t)length};
+}
+
+static void set_views(const struct target *target, struct arena *arena, struct effect_object *object,
+		      struct bytes kernel_view, const struct statx *status)
+{
+	object->path = path_as_task_sees(target, kernel_view);
+	if (target->same_root)
+		return;
+	struct bytes host = kernel_view;
+	if (!target->same_mounts && status)
+		host = mounts_host_view(target, status->stx_mnt_id, kernel_view, arena);
+	if (host.data && !bytes_equal(host, object->path))
+		object->host_path = host;
+}
+
+static void set_identity(struct effect_object *object, struct path_facts *facts, const struct statx *status)
+{
+	object->has_inode = true;
+	object->dev_major = status->stx_dev_major;
+	object->dev_minor = status->stx_dev_minor;
+	object->ino = status->stx_ino;
+	object->type = status->stx_mode & S_IFMT;
+	facts->exists = true;
+	facts->mode = status->stx_mode;
+	facts->links = status->stx_nlink;
+}
+
+/* What the task gave, joined to where it stands, when nothing better is to be had. */
+static void set_lexical(const struct target *target, const struct path_request *request, struct arena *arena,
+			struct effect_object *object)
+{
+	char text[PATH_MAX];
+
+	if (request->path.size > 0 && request->path.data[0] == '/') {
+		object->path = arena_copy(arena, request->path);
+		return;
+	}
+	int base CLEANUP_FD = location_base(target, request->base);
+	struct bytes directory = base >= 0 ? where(base, text) : BYTES_NONE;
+	if (directory.data)
+		object->path = join(arena, path_as_task_sees(target, directory), request->path);
+}
+
+static void set_file_system(struct path_cache *cache, const struct target *target, const struct location *location,
+			    struct path_facts *facts)
+{
+	struct statx parent;
+	struct file_system about;
+
+	if (location->exists) {
+		about = file_system_of(cache, target, location->parent, location->name, &location->status);
+	} else {
+		if (!location_stat(location->parent, "", &parent))
+			return;
+		about = file_system_of(cache, target, location->parent, "", &parent);
+	}
+	facts->local = about.local;
+	facts->procfs = about.kernel;
+}
+
+void path_resolve(struct path_cache *cache, const struct target *target, const struct path_request *request,
+		  struct arena *arena, struct effect_object *object, struct path_facts *facts)
+{
+	struct location location CLEANUP_LOCATION;
+	char text[PATH_MAX];
+
+	*object = (struct effect_object){0};
+	*facts = (struct path_facts){0};
+	location_find(cache, target, request, &location);
+	facts->error = location.error;
+	facts->parent_exists = location.parent >= 0;
+	struct bytes directory = location.parent >= 0 ? where(location.parent, text) : BYTES_NONE;
+	if (directory.data) {
+		struct statx parent;
+		const struct statx *mount = location.exists ? &location.status : NULL;
+		if (!mount && !target->same_mounts && location_stat(location.parent, "", &parent))
+			mount = &parent;
+		set_views(target, arena, object, join(arena, directory, bytes_of(location.name)), mount);
+		set_file_system(cache, target, &location, facts);
+	} else {
+		set_lexical(target, request, arena, object);
+	}
+	if (location.exists)
+		set_identity(object, facts, &location.status);
+	if (!bytes_equal(request->path, object->path))
+		object->as_given = request->path;
+}
+
+void path_of_descriptor(struct path_cache *cache, const struct target *target, int fd, struct arena *arena,
+			struct effect_object *object, struct path_facts *facts)
+{
+	char text[PATH_MAX];
+	struct location location CLEANUP_LOCATION = {.parent = location_base(target, fd < 0 ? INT_MAX : fd)};
+
+	*object = (struct effect_object){0};
+	*facts = (struct path_facts){0};
+	if (location.parent < 0) {
+		facts->error = EBADF;
+		return;
+	}
+	location.exists = location_stat(location.parent, "", &location.status);
+	struct bytes kernel_view = where(location.parent, text);
+	if (kernel_view.data)
+		set_views(target, arena, object, arena_copy(arena, kernel_view),
+			  location.exists ? &location.status : NULL);
+	if (!location.exists) {
+		facts->error = errno;
+		return;
+	}
+	set_identity(object, facts, &location.status);
+	set_file_system(cache, target, &location, facts);
+}
+
+struct bytes path_working_directory(const struct target *target, struct arena *arena)
+{
+	char text[PATH_MAX];
+	ssize_t length = procfs_link(target->task, "cwd", text, sizeof(text));
+
+	if (length < 0)
+		return BYTES_NONE;
+	return path_as_task_sees(target, arena_copy(arena, (struct bytes){text, (size_t)length}));
+}

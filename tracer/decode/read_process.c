@@ -1,0 +1,147 @@
+/*
+ * Arguments that name processes, and what a program is started with.
+ */
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "os/memory.h"
+#include "os/procfs.h"
+#include "reading.h"
+
+/* What an effect record can hold of an argument vector; the rest is counted. */
+enum { VECTOR_BYTES_LIMIT = 40000, VECTOR_COUNT_LIMIT = 4096, VECTOR_SCAN_LIMIT = 1 << 20, STRING_LIMIT = 131072 };
+
+static void set_target(struct reading *reading, int64_t pid)
+{
+	struct effect_target *target = &reading->effect->target;
+	char path[PATH_MAX];
+
+	target->present = true;
+	target->pid = pid;
+	if (pid <= 0 || pid > INT_MAX)
+		return;
+	int task CLEANUP_FD = procfs_task((pid_t)pid);
+	ssize_t length = task < 0 ? -1 : procfs_link(task, "exe", path, sizeof(path));
+	if (length >= 0)
+		target->executable = arena_copy(reading_arena(reading), (struct bytes){path, (size_t)length});
+}
+
+void read_pid(struct reading *reading, size_t index)
+{
+	set_target(reading, (int)reading_arg(reading, index));
+}
+
+void read_pidfd(struct reading *reading, size_t index)
+{
+	int fd = (int)reading_arg(reading, index);
+	pid_t pid = procfs_pidfd_target(reading->target->task, fd);
+
+	reading_add_int(reading, reading_name(reading, index), fd);
+	if (pid > 0)
+		set_target(reading, pid);
+}
+
+void read_signal(struct reading *reading, size_t index)
+{
+	int number = (int)reading_arg(reading, index);
+	const char *name = number > 0 && number < SIGRTMIN ? sigabbrev_np(number) : NULL;
+
+	if (name)
+		reading_add_bytes(reading, reading_name(reading, index),
+				  arena_format(reading_arena(reading), "SIG%s", name));
+	else
+		reading_add_int(reading, reading_name(reading, index), number);
+}
+
+/* Pointers of a vector, `chunk` at a time, until the null pointer. Returns how many, or -1 when memory ended. */
+static int64_t count_vector(struct reading *reading, uint64_t address)
+{
+	uint64_t pointers[512];
+	int64_t count = 0;
+
+	while (count < VECTOR_SCAN_LIMIT) {
+		/* Not beyond the page: the vector may end where memory ends. */
+		size_t room = (4096 - (size_t)(address % 4096)) / sizeof(uint64_t);
+		if (room == 0 || room > 512)
+			room = 1;
+		if (memory_read(reading->target->memory, address, pointers, room * sizeof(uint64_t)) != 0)
+			return -1;
+		for (size_t i = 0; i < room; i++, count++)
+			if (pointers[i] == 0)
+				return count;
+		address += room * sizeof(uint64_t);
+	}
+	return count;
+}
+
+/* As much of a vector of strings as a record can hold. */
+static struct bytes *read_vector(struct reading *reading, uint64_t address, size_t *kept, uint64_t *total)
+{
+	int64_t count = reading->target->memory < 0 ? -1 : count_vector(reading, address);
+
+	*kept = 0;
+	*total = 0;
+	if (count < 0) {
+		reading->out->unreadable++;
+		return NULL;
+	}
+	*total = (uint64_t)count;
+	size_t limit = count > VECTOR_COUNT_LIMIT ? VECTOR_COUNT_LIMIT : (size_t)count;
+	struct bytes *items = arena_alloc(reading_arena(reading), (limit + 1) * sizeof(*items));
+	size_t used = 0;
+	for (size_t i = 0; items && i < limit && used < VECTOR_BYTES_LIMIT; i++) {
+		uint64_t pointer;
+		if (memory_read(reading->target->memory, address + i * sizeof(pointer), &pointer, sizeof(pointer)) != 0)
+			break;
+		items[i] = reading_string(reading, pointer, STRING_LIMIT);
+		if (!items[i].data)
+			break;
+		used += items[i].size;
+		*kept = i + 1;
+	}
+	return items;
+}
+
+void read_argv(struct reading *reading, size_t index)
+{
+	struct effect *effect = reading->effect;
+	uint64_t total;
+
+	/* Linux takes a null pointer for an empty list. */
+	effect->has_argv = true;
+	if (reading_arg(reading, index) == 0)
+		return;
+	effect->argv = read_vector(reading, reading_arg(reading, index), &effect->argv_count, &total);
+	if (!effect->argv)
+		effect->has_argv = false;
+	effect->argv_total = total > effect->argv_count ? total : 0;
+}
+
+/* Names only: values hold secrets, and a record must not. */
+void read_envp(struct reading *reading, size_t index)
+{
+	size_t kept = 0;
+	uint64_t total = 0;
+
+	if (reading_arg(reading, index) == 0)
+		return;
+	struct arena *arena = reading_arena(reading);
+	struct bytes *items = read_vector(reading, reading_arg(reading, index), &kept, &total);
+	if (!items)
+		return;
+	for (size_t i = 0; i < kept; i++) {
+		const char *equals = memchr(items[i].data, '=', items[i].size);
+		if (equals)
+			items[i].size = (size_t)(equals - items[i].data);
+		else
+			items[i] = arena_format(arena, "(%zu bytes without =)", items[i].size);
+	}
+	struct effect_value *value = reading_value(reading, "env_names", VALUE_LIST);
+	value->list.items = items;
+	value->list.count = kept;
+	if (total > kept)
+		reading_add_uint(reading, "env_total", total);
+}

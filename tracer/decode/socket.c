@@ -1,0 +1,187 @@
+/*
+ * Sockets of the task, and addresses.
+ */
+#include <arpa/inet.h>
+#include <linux/netlink.h>
+#include <linux/vm_sockets.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "reading.h"
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL
+#endif
+
+static const struct {
+	int type, protocol;
+	const char *name;
+} protocols[] = {
+    {SOCK_STREAM, IPPROTO_TCP, "tcp"},      {SOCK_DGRAM, IPPROTO_UDP, "udp"},
+    {SOCK_STREAM, IPPROTO_MPTCP, "mptcp"},  {SOCK_STREAM, IPPROTO_SCTP, "sctp"},
+    {SOCK_SEQPACKET, IPPROTO_SCTP, "sctp"}, {SOCK_DGRAM, IPPROTO_UDPLITE, "udplite"},
+    {SOCK_DGRAM, IPPROTO_ICMP, "icmp"},     {SOCK_DGRAM, IPPROTO_ICMPV6, "icmp6"},
+    {SOCK_RAW, IPPROTO_ICMP, "icmp"},       {SOCK_RAW, IPPROTO_ICMPV6, "icmp6"},
+    {SOCK_DCCP, IPPROTO_DCCP, "dccp"},
+};
+
+struct bytes socket_protocol(int family, int type, int protocol)
+{
+	if (family == AF_UNIX)
+		return type == SOCK_STREAM ? BYTES("stream") : type == SOCK_DGRAM ? BYTES("dgram") : BYTES("seqpacket");
+	if (family != AF_INET && family != AF_INET6)
+		return BYTES_NONE;
+	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
+		if (protocols[i].type == type && protocols[i].protocol == protocol)
+			return bytes_of(protocols[i].name);
+	return type == SOCK_RAW ? BYTES("raw") : BYTES_NONE;
+}
+
+static int copy_descriptor(const struct target *target, int fd)
+{
+	/* A thread may have a descriptor table of its own (CLONE_FILES not set); kernels before 6.9 cannot say which. */
+	int pidfd CLEANUP_FD = pidfd_open(target->tid, PIDFD_THREAD);
+	if (pidfd < 0)
+		pidfd = pidfd_open(target->pid, 0);
+	return pidfd < 0 ? -1 : pidfd_getfd(pidfd, fd, 0);
+}
+
+static int option(int fd, int name)
+{
+	int value = -1;
+	socklen_t size = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+}
+
+bool socket_look(struct reading *reading, int fd, struct socket_about *about)
+{
+	int copy CLEANUP_FD = copy_descriptor(reading->target, fd);
+
+	*about = (struct socket_about){0};
+	if (copy < 0)
+		return false;
+	about->family = option(copy, SO_DOMAIN);
+	if (about->family < 0)
+		return false;
+	about->known = true;
+	about->type = option(copy, SO_TYPE);
+	about->protocol = option(copy, SO_PROTOCOL);
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+	if (getpeername(copy, (struct sockaddr *)&address, &size) == 0 && size <= sizeof(address)) {
+		about->connected = true;
+		(void)socket_address(reading, &address, size, &about->peer);
+		about->peer.protocol = socket_protocol(about->family, about->type, about->protocol);
+	}
+	return true;
+}
+
+static bool internet_address(struct reading *reading, int family, const void *data, size_t size,
+			     struct effect_peer *peer)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct arena *arena = reading_arena(reading);
+
+	if (family == AF_INET) {
+		struct sockaddr_in in;
+		if (size < sizeof(in))
+			return false;
+		memcpy(&in, data, sizeof(in));
+		peer->family = BYTES("inet");
+		peer->address = arena_copy(arena, bytes_of(inet_ntop(AF_INET, &in.sin_addr, text, sizeof(text))));
+		peer->port = ntohs(in.sin_port);
+		return true;
+	}
+	/* Old programs pass the structure without its last field (SIN6_LEN_RFC2133). */
+	struct sockaddr_in6 in6 = {0};
+	if (size < offsetof(struct sockaddr_in6, sin6_scope_id))
+		return false;
+	memcpy(&in6, data, size < sizeof(in6) ? size : sizeof(in6));
+	peer->family = BYTES("inet6");
+	peer->address = arena_copy(arena, bytes_of(inet_ntop(AF_INET6, &in6.sin6_addr, text, sizeof(text))));
+	if (in6.sin6_scope_id != 0)
+		peer->address = arena_format(arena, "%s%%%u", text, in6.sin6_scope_id);
+	peer->port = ntohs(in6.sin6_port);
+	return true;
+}
+
+static bool unix_address(struct reading *reading, const void *data, size_t size, struct effect_peer *peer)
+{
+	const char *path = (const char *)data + offsetof(struct sockaddr_un, sun_path);
+	size_t length = size - offsetof(struct sockaddr_un, sun_path);
+	struct arena *arena = reading_arena(reading);
+
+	peer->family = BYTES("unix");
+	if (size <= offsetof(struct sockaddr_un, sun_path))
+		return true; /* unnamed, or bind to a name that the kernel picks */
+	if (path[0] == 0) {
+		struct bytes name = arena_copy(arena, (struct bytes){path, length});
+		if (name.data)
+			((char *)(uintptr_t)name.data)[0] = '@';
+		peer->path = name;
+		return true;
+	}
+	peer->path = arena_copy(arena, (struct bytes){path, strnlen(path, length)});
+	struct path_request request = {.base = PATH_BASE_CWD, .path = peer->path, .follow = true};
+	struct path_facts facts;
+	if (peer->path.data) {
+		path_resolve(reading->decoder->cache, reading->target, &request, arena, &peer->object, &facts);
+		if (peer->object.path.data)
+			peer->path = peer->object.path;
+	}
+	return true;
+}
+
+static bool other_address(struct reading *reading, int family, const void *data, size_t size, struct effect_peer *peer)
+{
+	struct arena *arena = reading_arena(reading);
+
+	if (family == AF_VSOCK && size >= sizeof(struct sockaddr_vm)) {
+		struct sockaddr_vm vm;
+		memcpy(&vm, data, sizeof(vm));
+		peer->family = BYTES("vsock");
+		peer->address = arena_format(arena, "%u", vm.svm_cid);
+		peer->port = vm.svm_port > INT32_MAX ? -1 : (int)vm.svm_port;
+		return true;
+	}
+	if (family == AF_NETLINK && size >= sizeof(struct sockaddr_nl)) {
+		struct sockaddr_nl netlink;
+		memcpy(&netlink, data, sizeof(netlink));
+		peer->family = BYTES("netlink");
+		peer->address = arena_format(arena, "%u", netlink.nl_pid);
+		return true;
+	}
+	const char *name = flags_enum_name(FLAGSET_family, (uint64_t)family);
+	peer->family = name ? bytes_of(name) : arena_format(arena, "%d", family);
+	return true;
+}
+
+bool socket_address(struct reading *reading, const void *data, size_t size, struct effect_peer *peer)
+{
+	sa_family_t family;
+
+	*peer = (struct effect_peer){.port = -1};
+	if (size < sizeof(family))
+		return false;
+	memcpy(&family, data, sizeof(family));
+	peer->present = true;
+	if (family == AF_UNSPEC) {
+		peer->family = BYTES("unspec");
+		return true;
+	}
+	if (family == AF_INET || family == AF_INET6)
+		return internet_address(reading, family, data, size, peer);
+	if (family == AF_UNIX)
+		return unix_address(reading, data, size, peer);
+	return other_address(reading, family, data, size, peer);
+}

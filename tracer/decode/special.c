@@ -1,0 +1,160 @@
+/*
+ * What rows do beyond their arguments: specs/specials.def.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "kernel_constants.h"
+#include "reading.h"
+
+void special_none(struct reading *reading)
+{
+	(void)reading;
+}
+
+void special_mark(struct reading *reading)
+{
+	reading->out->count = 0;
+}
+
+/* The flags of an open, wherever its row has them. */
+static uint64_t open_word(const struct reading *reading)
+{
+	for (size_t i = 0; i < SYSCALL_ARGS && reading->row->args[i].name; i++) {
+		if (reading->row->args[i].kind == ARG_open_flags)
+			return (uint32_t)reading_arg(reading, i);
+		if (reading->row->args[i].kind == ARG_open_how)
+			return reading->at_flags;
+	}
+	return O_CREAT | O_WRONLY | O_TRUNC; /* creat(2) */
+}
+
+/* Result unknown yet: by what was asked and what was there (decisions.md, "Kinds"); decode_result() settles it. */
+static enum effect_kind open_kind(const struct reading *reading, uint64_t flags)
+{
+	const struct path_facts *facts = &reading->out->facts;
+	uint64_t access = flags & O_ACCMODE;
+
+	if ((flags & __O_TMPFILE) == __O_TMPFILE)
+		return EFFECT_file_create;
+	if (flags & O_CREAT)
+		return !facts->exists || (flags & O_EXCL) ? EFFECT_file_create : EFFECT_file_write;
+	if (access != O_RDONLY || (flags & O_TRUNC))
+		return EFFECT_file_write;
+	return EFFECT_file_read;
+}
+
+void special_open(struct reading *reading)
+{
+	uint64_t flags = open_word(reading);
+	struct effect *effect = reading->effect;
+
+	if (flags & O_PATH) {
+		reading->out->count = 0;
+		return;
+	}
+	effect->kind = open_kind(reading, flags);
+	reading->out->opens = true;
+	if (!(flags & (O_CREAT | __O_TMPFILE)))
+		effect->has_mode = false;
+	/* O_NOFOLLOW on a link fails; the object is the link itself then, as O_CREAT|O_EXCL never follows either. */
+	if (flags & O_CREAT)
+		reading_add_text(reading, "looked_up", reading->out->facts.exists ? "present" : "absent");
+	if (effect->kind == EFFECT_file_read) {
+		reading->out->handling = HANDLING_let_go;
+		return;
+	}
+	/* Opening a device or a FIFO may wait, but not with O_NONBLOCK; regular files wait for leases only. */
+	if (reading->out->facts.exists && S_ISCHR(reading->out->facts.mode))
+		reading->out->waits = WAITS_PEER;
+}
+
+void special_exec(struct reading *reading)
+{
+	const struct syscall_row *row = reading->row;
+
+	/* AT_EXECVE_CHECK (6.14) asks whether an exec would be allowed and runs nothing. */
+	if (row->args[4].name && (reading_arg(reading, 4) & AT_EXECVE_CHECK)) {
+		reading->out->count = 0;
+		return;
+	}
+	reading->effect->cwd = path_working_directory(reading->target, reading_arena(reading));
+	decode_interpreters(reading->decoder, reading->target, reading->effect->object.path, &reading->effect->image);
+}
+
+/* Families whose sockets reach beyond the machine's internet protocols. */
+static bool is_raw_family(const struct effect_peer *peer)
+{
+	return !bytes_equal(peer->family, BYTES("inet")) && !bytes_equal(peer->family, BYTES("inet6")) &&
+	       !bytes_equal(peer->family, BYTES("vsock")) && !bytes_equal(peer->family, BYTES("unix"));
+}
+
+static enum effect_kind unix_kind(const struct effect *effect, const struct effect_peer *peer)
+{
+	switch (effect->kind) {
+	case EFFECT_net_connect:
+		return EFFECT_ipc_connect;
+	case EFFECT_net_send:
+		return EFFECT_ipc_send;
+	case EFFECT_net_bind:
+		return peer->path.data && peer->path.data[0] == '/' ? EFFECT_node_create : EFFECT_net_bind;
+	default:
+		return effect->kind;
+	}
+}
+
+void special_sockaddr(struct reading *reading)
+{
+	struct effect *effect = reading->effect;
+	bool own = effect->local.present;
+	const struct effect_peer *peer = own ? &effect->local : &effect->peer;
+
+	if (!peer->present)
+		return;
+	if (bytes_equal(peer->family, BYTES("unspec"))) {
+		/* Dissolves a datagram socket's connection; for bind(2) it is the internet's any-address. */
+		if (!own)
+			reading->out->count = 0;
+		return;
+	}
+	if (bytes_equal(peer->family, BYTES("unix"))) {
+		effect->kind = unix_kind(effect, peer);
+		effect->object = peer->object;
+	} else if (is_raw_family(peer)) {
+		effect->kind = EFFECT_net_raw;
+	}
+	if (peer->port == 53 && reading->payload.data)
+		(void)reading_dns(reading, reading->payload);
+}
+
+/* All of it is done while the messages are read, one by one. */
+void special_message(struct reading *reading)
+{
+	(void)reading;
+}
+
+void special_others(struct reading *reading)
+{
+	const struct effect_target *target = &reading->effect->target;
+
+	if (target->present &&
+	    (target->pid == 0 || target->pid == reading->target->pid || target->pid == reading->target->tid))
+		reading->out->count = 0;
+}
+
+void special_timex(struct reading *reading)
+{
+	size_t last = 0;
+	unsigned modes = 0;
+
+	while (last + 1 < SYSCALL_ARGS && reading->row->args[last + 1].name)
+		last++;
+	if (!reading_memory(reading, reading_arg(reading, last), &modes, sizeof(modes)))
+		return;
+	if (modes == 0)
+		reading->out->count = 0;
+	else
+		reading_add_hex(reading, "modes", modes);
+}

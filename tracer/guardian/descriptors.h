@@ -1,0 +1,11 @@
+/*
+ * Private to this room: the descriptors that the command inherits.
+ */
+#pragma once
+
+#include "ledger/record.h"
+
+enum { DESCRIPTORS_LIMIT = 256 };
+
+/* Those of this process that survive an exec, described; text lives in `arena`. Returns how many, at most `limit`. */
+size_t descriptors_inherited(struct arena *arena, struct record_descriptor *out, size_t limit);

@@ -1,0 +1,491 @@
+#include "guardian/guardian.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/message.h"
+#include "base/ring.h"
+#include "descriptors.h"
+#include "monitor/monitor.h"
+#include "os/filter.h"
+#include "os/notify.h"
+#include "os/procfs.h"
+#include "os/tree.h"
+#include "scribe/scribe.h"
+#include "terminal.h"
+
+enum {
+	RING_SIZE = 8 << 20,
+	ARENA_SIZE = 1 << 20,
+	SCRIBE_START_MS = 10000,
+	SCRIBE_CLOSE_MS = 120000,
+};
+
+struct guardian {
+	const struct guardian_config *config;
+	struct guardian_outcome *outcome;
+	char program[PATH_MAX];
+	struct filter filter;
+	struct ring *ring;
+	struct arena arena;
+	struct record_run_start start;
+	struct record_descriptor descriptors[DESCRIPTORS_LIMIT];
+	uint64_t start_mono_ns;
+	sigset_t original_mask;
+	int signals;
+	pid_t monitor, scribe;
+	int monitor_socket, scribe_socket;
+	pid_t agent;
+	bool agent_ended, tree_ended, monitor_gone, scribe_gone, waiting;
+	struct message message; /* the last one received */
+};
+
+static bool describe_run(struct guardian *guardian, struct err *err)
+{
+	const struct guardian_config *config = guardian->config;
+	struct arena *arena = &guardian->arena;
+	struct utsname host;
+	char directory[PATH_MAX];
+	size_t count = 0;
+
+	if (!arena_init(arena, ARENA_SIZE) || uname(&host) != 0)
+		return err_set(err, errno, "preparing the run");
+	while (config->argv[count])
+		count++;
+	/* A record has its limit; what does not fit is cut there and said. */
+	struct bytes *argv = calloc(count + 1, sizeof(*argv));
+	if (!argv)
+		return err_set(err, ENOMEM, "preparing the run");
+	for (size_t i = 0; i < count; i++)
+		argv[i] = bytes_of(config->argv[i]);
+	guardian->start_mono_ns = clock_monotonic_ns();
+	guardian->start = (struct record_run_start){
+	    .stamp = {.mono_ns = 0, .realtime_ns = clock_realtime_ns()},
+	    .run = bytes_of(guardian->outcome->run),
+	    .name = bytes_of(config->name),
+	    .argv = argv,
+	    .argv_count = count,
+	    .host = arena_copy(arena, bytes_of(host.nodename)),
+	    .kernel = arena_format(arena, "%s %s", host.release, host.machine),
+	    .version = bytes_of(config->version),
+	    .build = bytes_of(config->build),
+	    .backend = BYTES("notify"),
+	    .lens = bytes_of(lens_name(config->lens)),
+	    .uid = geteuid(),
+	    .gid = getegid(),
+	    .io_uring_allowed = config->io_uring_allowed,
+	    .descriptors = guardian->descriptors,
+	};
+	/* getcwd fails in a folder that was removed; the link still says which one it was. */
+	ssize_t length = procfs_link(procfs_root(), "self/cwd", directory, sizeof(directory));
+	if (length > 0)
+		guardian->start.cwd = arena_copy(arena, (struct bytes){directory, (size_t)length});
+	guardian->start.descriptor_count = descriptors_inherited(arena, guardian->descriptors, DESCRIPTORS_LIMIT);
+	return true;
+}
+
+static bool prepare(struct guardian *guardian, struct err *err)
+{
+	const struct guardian_config *config = guardian->config;
+
+	if (!procfs_open(err) ||
+	    !guardian_find_command(config->argv[0], guardian->program, sizeof(guardian->program), err))
+		return false;
+	if (!notify_check_sizes(err) || !filter_build(&guardian->filter, config->lens, err))
+		return false;
+	if (!store_new_run_id(guardian->outcome->run, err) || !describe_run(guardian, err))
+		return false;
+	guardian->ring = ring_create(RING_SIZE, err);
+	return guardian->ring != NULL;
+}
+
+/* Descriptors that were closed before us must not become ours by accident: a log line would land in the run's file. */
+static void hold_standard_descriptors(bool closed[3])
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		closed[fd] = fcntl(fd, F_GETFD) < 0;
+		if (closed[fd])
+			(void)!open("/dev/null", O_RDWR | O_CLOEXEC); /* takes the lowest free number, which is fd */
+	}
+}
+
+static bool make_sockets(int pair[2], struct err *err)
+{
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0 ||
+	       err_set(err, errno, "making sockets for our own processes");
+}
+
+static bool start_scribe(struct guardian *guardian, struct err *err)
+{
+	int pair[2];
+
+	if (!make_sockets(pair, err))
+		return false;
+	guardian->scribe = fork();
+	if (guardian->scribe == 0) {
+		struct scribe_config config = {
+		    .home = guardian->config->home,
+		    .run = guardian->outcome->run,
+		    .name = guardian->config->name,
+		    .ring = guardian->ring,
+		    .guardian_socket = pair[1],
+		};
+		int keep[] = {pair[1]};
+		fd_close_from(3, keep, 1);
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		for (int fd = 0; fd <= 2 && null >= 0; fd++)
+			(void)dup2(null, fd);
+		_exit(scribe_main(&config));
+	}
+	close(pair[1]);
+	guardian->scribe_socket = pair[0];
+	return guardian->scribe > 0 || err_set(err, errno, "starting the scribe");
+}
+
+static bool await_scribe(struct guardian *guardian, struct err *err)
+{
+	struct pollfd wait = {guardian->scribe_socket, POLLIN, 0};
+
+	if (poll(&wait, 1, SCRIBE_START_MS) <= 0)
+		return err_set(err, ETIMEDOUT, "waiting for the scribe to open the run");
+	struct err receive = {0};
+	if (!message_receive(guardian->scribe_socket, &guardian->message, MESSAGE_ROLE_scribe, &receive))
+		return err_set(err, 0, "the scribe ended before the run was open");
+	if (guardian->message.type == MESSAGE_store_ready)
+		return true;
+	struct bytes why = guardian->message.fields[1].bytes;
+	err_set(err, 0, "%.*s", (int)why.size, why.data);
+	return err_hint(err, "ASSURE_HOME chooses another state folder");
+}
+
+static bool start_monitor(struct guardian *guardian, struct err *err)
+{
+	int pair[2];
+	const struct guardian_config *from = guardian->config;
+
+	if (!make_sockets(pair, err))
+		return false;
+	pid_t self = getpid();
+	guardian->monitor = fork();
+	if (guardian->monitor == 0) {
+		struct monitor_config config = {
+		    .program = guardian->program,
+		    .argv = from->argv,
+		    .environment = environ,
+		    .filter = &guardian->filter,
+		    .lens = from->lens,
+		    .hash_images = from->hash_images,
+		    .io_uring_allowed = from->io_uring_allowed,
+		    .ring = guardian->ring,
+		    .guardian_socket = pair[1],
+		    .guardian = self,
+		    .scribe = guardian->scribe,
+		    .guardian_group = getpgrp(),
+		    .state = from->home,
+		    .original_mask = &guardian->original_mask,
+		    .start_mono_ns = guardian->start_mono_ns,
+		    .run_start = &guardian->start,
+		};
+		close(guardian->scribe_socket);
+		close(pair[0]);
+		_exit(monitor_main(&config));
+	}
+	close(pair[1]);
+	guardian->monitor_socket = pair[0];
+	return guardian->monitor > 0 || err_set(err, errno, "starting the monitor");
+}
+
+static void set_reason(struct guardian *guardian, const char *reason)
+{
+	if (guardian->outcome->reason[0] == 0)
+		snprintf(guardian->outcome->reason, sizeof(guardian->outcome->reason), "%s", reason);
+}
+
+/* Orphans of the monitor come to us. Until none is left: what was forked meanwhile is found the next time. */
+static void end_tree(struct guardian *guardian)
+{
+	pid_t spared[] = {guardian->scribe};
+
+	for (int rounds = 0; rounds < 200; rounds++) {
+		if (tree_kill(getpid(), spared, 1) == 0)
+			break;
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		(void)poll(NULL, 0, 5);
+	}
+	guardian->tree_ended = true;
+}
+
+static void send_to_monitor(struct guardian *guardian, enum message_type type, uint64_t first, uint64_t second)
+{
+	struct message message = {.type = type, .fields = {{.number = first}, {.number = second}}};
+
+	if (!guardian->monitor_gone)
+		(void)message_send(guardian->monitor_socket, &message, NULL);
+}
+
+static void on_monitor_death(struct guardian *guardian)
+{
+	guardian->monitor_gone = true;
+	if (guardian->tree_ended)
+		return;
+	set_reason(guardian, "the monitor ended early");
+	guardian->outcome->helper_died = true;
+	end_tree(guardian);
+}
+
+static void notice(struct guardian *guardian, const char *line)
+{
+	if (guardian->config->notice)
+		guardian->config->notice(guardian->config->context, line);
+}
+
+static void on_monitor_message(struct guardian *guardian)
+{
+	struct message *message = &guardian->message;
+	struct err err = {0};
+	char line[600];
+
+	if (!message_receive(guardian->monitor_socket, message, MESSAGE_ROLE_monitor, &err)) {
+		if (err.number != EAGAIN)
+			on_monitor_death(guardian);
+		return;
+	}
+	switch (message->type) {
+	case MESSAGE_agent_stopped:
+		terminal_stop_like((int)message->fields[0].number);
+		break;
+	case MESSAGE_agent_exited:
+		guardian->agent_ended = true;
+		guardian->outcome->wait_status = (int)(uint32_t)message->fields[0].number;
+		break;
+	case MESSAGE_tree_alive:
+		guardian->waiting = true;
+		snprintf(line, sizeof(line), "waiting for %llu more of its processes: %.*s; Ctrl-C ends the waiting",
+			 (unsigned long long)message->fields[0].number, (int)message->fields[1].bytes.size,
+			 message->fields[1].bytes.data);
+		notice(guardian, line);
+		break;
+	case MESSAGE_tree_ended:
+		guardian->tree_ended = true;
+		break;
+	case MESSAGE_monitor_failed:
+		snprintf(line, sizeof(line), "%.*s", (int)message->fields[1].bytes.size, message->fields[1].bytes.data);
+		set_reason(guardian, line);
+		guardian->outcome->helper_died = true;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Stopped by a signal that was meant for the agent alone? Then the shell's continue has to reach it as well. */
+static bool agent_is_stopped(const struct guardian *guardian)
+{
+	struct task_status status;
+	int task CLEANUP_FD = procfs_task(guardian->agent);
+
+	return task >= 0 && procfs_status(task, &status) && status.state == 'T';
+}
+
+static void on_signal(struct guardian *guardian, const struct signalfd_siginfo *info)
+{
+	int signal = (int)info->ssi_signo;
+
+	if (signal == SIGCHLD)
+		return;
+	if (guardian->agent_ended) {
+		/* Only our waiting is left to be ended. */
+		if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)
+			send_to_monitor(guardian, MESSAGE_stop_waiting, 0, 0);
+		return;
+	}
+	/* What the terminal sends reaches the whole job by itself, the agent included. */
+	if (info->ssi_code == SI_KERNEL)
+		return;
+	if (signal == SIGCONT && !agent_is_stopped(guardian))
+		return;
+	send_to_monitor(guardian, MESSAGE_signal_agent, (uint64_t)signal, info->ssi_pid);
+}
+
+static void on_signals(struct guardian *guardian)
+{
+	struct signalfd_siginfo info[8];
+	ssize_t size;
+
+	while ((size = read(guardian->signals, info, sizeof(info))) > 0)
+		for (size_t i = 0; i < (size_t)size / sizeof(info[0]); i++)
+			on_signal(guardian, &info[i]);
+	/* Who ended? Orphans of a dead monitor are nobody's concern but ours. */
+	for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;) {
+		if (pid == guardian->scribe)
+			guardian->scribe_gone = true;
+		if (pid == guardian->monitor && !guardian->monitor_gone && !guardian->tree_ended) {
+			/* Its last messages may still be unread. */
+			while (!guardian->monitor_gone && !guardian->tree_ended)
+				on_monitor_message(guardian);
+		}
+	}
+}
+
+static bool is_over(const struct guardian *guardian)
+{
+	if (guardian->tree_ended)
+		return true;
+	return guardian->agent_ended && guardian->config->wait_main;
+}
+
+static void supervise(struct guardian *guardian)
+{
+	while (!is_over(guardian)) {
+		struct pollfd waits[] = {
+		    {guardian->monitor_gone ? -1 : guardian->monitor_socket, POLLIN, 0},
+		    {guardian->signals, POLLIN, 0},
+		};
+		if (poll(waits, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (waits[0].revents)
+			on_monitor_message(guardian);
+		if (waits[1].revents)
+			on_signals(guardian);
+	}
+}
+
+/* The shell gets its prompt back; monitor and scribe see the rest of the tree to its end. */
+static void detach(struct guardian *guardian)
+{
+	struct message message = {.type = MESSAGE_detach};
+
+	send_to_monitor(guardian, MESSAGE_detach, 0, 0);
+	(void)message_send(guardian->scribe_socket, &message, NULL);
+	guardian->outcome->detached = true;
+}
+
+static void close_run(struct guardian *guardian, bool complete)
+{
+	struct message message = {.type = MESSAGE_close_run};
+	struct guardian_outcome *outcome = guardian->outcome;
+
+	message.fields[0].number = complete;
+	message.fields[1].bytes = bytes_of(outcome->reason);
+	(void)message_send(guardian->scribe_socket, &message, NULL);
+	for (;;) {
+		struct pollfd wait = {guardian->scribe_socket, POLLIN, 0};
+		struct err err = {0};
+		if (poll(&wait, 1, SCRIBE_CLOSE_MS) <= 0 ||
+		    !message_receive(guardian->scribe_socket, &guardian->message, MESSAGE_ROLE_scribe, &err)) {
+			set_reason(guardian, "the scribe ended early");
+			outcome->helper_died = outcome->started;
+			return;
+		}
+		if (guardian->message.type == MESSAGE_run_closed)
+			break;
+		struct bytes why = guardian->message.fields[1].bytes;
+		char line[256];
+		snprintf(line, sizeof(line), "records were lost: %.*s", (int)why.size, why.data);
+		set_reason(guardian, line);
+	}
+	outcome->complete = complete && outcome->reason[0] == 0;
+}
+
+static bool await_start(struct guardian *guardian, struct err *err)
+{
+	struct err receive = {0};
+
+	if (!message_receive(guardian->monitor_socket, &guardian->message, MESSAGE_ROLE_monitor, &receive))
+		return err_set(err, 0, "the monitor ended before the command began");
+	const union message_field *fields = guardian->message.fields;
+	if (guardian->message.type == MESSAGE_agent_started) {
+		guardian->agent = (pid_t)fields[0].number;
+		return true;
+	}
+	if (guardian->message.type != MESSAGE_start_failed)
+		return err_set(err, 0, "the monitor said %s before the command began",
+			       message_name(guardian->message.type));
+	err_exit_status(err, (int)fields[1].number);
+	err_set(err, 0, "%.*s", (int)fields[2].bytes.size, fields[2].bytes.data);
+	return fields[3].bytes.size ? err_hint(err, "%.*s", (int)fields[3].bytes.size, fields[3].bytes.data) : false;
+}
+
+/* From here on a signal is something to read: none may fall between two of our steps. */
+static bool hold_signals(struct guardian *guardian, struct err *err)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	if (sigprocmask(SIG_BLOCK, &all, &guardian->original_mask) != 0)
+		return err_set(err, errno, "holding signals back");
+	guardian->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	return guardian->signals >= 0 || err_set(err, errno, "holding signals back");
+}
+
+/* Keep the place where our own lines go; everything else of the command is to be closed when the command closes it. */
+static void leave_inherited(const struct guardian *guardian)
+{
+	int keep[] = {guardian->signals, guardian->monitor_socket, guardian->scribe_socket, procfs_root()};
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; fd <= 1 && null >= 0; fd++)
+		(void)dup2(null, fd);
+	fd_close_from(3, keep, sizeof(keep) / sizeof(keep[0]));
+}
+
+static bool start(struct guardian *guardian, struct err *err)
+{
+	bool closed[3];
+
+	hold_standard_descriptors(closed);
+	if (!prepare(guardian, err) || !hold_signals(guardian, err))
+		return false;
+	/* When the monitor dies its orphans have to come to somebody who ends them. */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	(void)prctl(PR_SET_NAME, "assure-guardian");
+	if (!start_scribe(guardian, err) || !await_scribe(guardian, err) || !start_monitor(guardian, err))
+		return false;
+	leave_inherited(guardian);
+	return await_start(guardian, err);
+}
+
+bool guardian_run(const struct guardian_config *config, struct guardian_outcome *outcome, struct err *err)
+{
+	struct guardian *guardian = calloc(1, sizeof(*guardian));
+
+	*outcome = (struct guardian_outcome){0};
+	if (!guardian)
+		return err_set(err, ENOMEM, "starting");
+	guardian->config = config;
+	guardian->outcome = outcome;
+	guardian->signals = guardian->monitor_socket = guardian->scribe_socket = -1;
+	outcome->started = start(guardian, err);
+	if (!outcome->started) {
+		err_exit_status(err, err->exit_status ? err->exit_status : 125);
+		set_reason(guardian, "the command was not started");
+		if (guardian->scribe > 0 && guardian->scribe_socket >= 0)
+			close_run(guardian, false);
+		/* What never ran leaves nothing behind. */
+		(void)run_remove(config->home, outcome->run, NULL);
+		free(guardian);
+		return false;
+	}
+	supervise(guardian);
+	if (!guardian->tree_ended)
+		detach(guardian);
+	else
+		close_run(guardian, outcome->reason[0] == 0);
+	free(guardian);
+	return true;
+}

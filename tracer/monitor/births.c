@@ -1,0 +1,217 @@
+/*
+ * Who was born to whom, and how they ended (tracer.md section 4). The connector knows; without it, sessions and groups
+ * that the tree made tell most of it, and a pidfd tells the end.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/types.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "os/procfs.h"
+#include "state.h"
+
+/* pidfd information (6.13, exit status since 6.15), which older headers lack. */
+struct pidfd_information {
+	__u64 mask;
+	__u64 cgroup;
+	__u32 ids[11];
+	__s32 exit_code;
+};
+_Static_assert(sizeof(struct pidfd_information) == 64, "first version of the kernel's structure");
+#define PIDFD_INFORMATION _IOWR(0xff, 11, struct pidfd_information)
+enum { PIDFD_INFORMATION_EXIT = 1 << 3 };
+
+static struct process *add(struct monitor *monitor, pid_t pid, const struct process *parent, enum lineage lineage)
+{
+	struct process *process = processes_add(&monitor->processes, pid);
+
+	if (!process) {
+		record_loss(monitor, GAP_process_limit, NULL, NULL, 1, "a process is not kept track of");
+		return NULL;
+	}
+	process->lineage = lineage;
+	if (parent) {
+		process->parent = parent->id;
+		process->parent_pid = parent->pid;
+		process->session = parent->session;
+		process->group = parent->group;
+		process_set_executable(process, process_executable(parent));
+	}
+	return process;
+}
+
+/* Without a connector the kernel tells us about the end through a descriptor; it also outlives the process's number. */
+static void watch_exit(struct monitor *monitor, struct process *process)
+{
+	if (monitor->connector >= 0 || monitor->exits < 0)
+		return;
+	process->pidfd = pidfd_open(process->pid, 0);
+	if (process->pidfd < 0)
+		return;
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = process};
+	if (epoll_ctl(monitor->exits, EPOLL_CTL_ADD, process->pidfd, &event) != 0)
+		fd_close(&process->pidfd);
+}
+
+static void on_fork(struct monitor *monitor, const struct connector_event *event)
+{
+	if (event->pid != event->tgid) {
+		struct process *process = processes_find(&monitor->processes, event->tgid);
+		if (process)
+			process->threads++;
+		return;
+	}
+	struct process *parent = processes_find(&monitor->processes, event->parent_tgid);
+	if (!parent)
+		return;
+	struct process *before = processes_find(&monitor->processes, event->pid);
+	if (before) /* its number was given out again before its end was told */
+		births_end(monitor, before, -1, event->mono_ns);
+	struct process *process = add(monitor, event->pid, parent, LINEAGE_birth);
+	if (process)
+		record_new_process(monitor, process);
+}
+
+static void on_exit_event(struct monitor *monitor, const struct connector_event *event)
+{
+	struct process *process = processes_find(&monitor->processes, event->tgid);
+
+	if (!process)
+		return;
+	if (event->pid == event->tgid) {
+		process->leader_exited = true;
+		process->leader_status = event->status;
+	}
+	if (process->threads > 0)
+		process->threads--;
+	if (process->threads > 0)
+		return;
+	/* The last thread carries the status of the whole group, unless it merely ended itself after the leader did. */
+	int status = event->status == 0 && process->leader_exited ? process->leader_status : event->status;
+	births_end(monitor, process, status, event->mono_ns);
+}
+
+static void on_exec_event(struct monitor *monitor, const struct connector_event *event)
+{
+	struct process *process = processes_find(&monitor->processes, event->tgid);
+	char path[PATH_MAX];
+
+	if (!process)
+		return;
+	process->threads = 1;
+	process->leader_exited = false;
+	int task CLEANUP_FD = procfs_task(event->tgid);
+	ssize_t length = task < 0 ? -1 : procfs_link(task, "exe", path, sizeof(path));
+	if (length > 0)
+		process_set_executable(process, (struct bytes){path, (size_t)length});
+}
+
+void births_drain(struct monitor *monitor)
+{
+	struct connector_event event;
+
+	while (monitor->connector >= 0 && connector_next(monitor->connector, &event)) {
+		switch (event.type) {
+		case CONNECTOR_FORK:
+			on_fork(monitor, &event);
+			break;
+		case CONNECTOR_EXIT:
+			on_exit_event(monitor, &event);
+			break;
+		case CONNECTOR_EXEC:
+			on_exec_event(monitor, &event);
+			break;
+		case CONNECTOR_LOST:
+			record_loss(monitor, GAP_births_lost, NULL, NULL, 0, "the proc connector overflowed");
+			break;
+		}
+	}
+}
+
+/* Sessions are exact: they cannot be joined from outside, and survive every double fork. */
+static struct process *find_parent(struct monitor *monitor, const struct task_status *status, enum lineage *lineage)
+{
+	struct process *parent = processes_find(&monitor->processes, status->ppid);
+
+	*lineage = LINEAGE_parent;
+	if (parent)
+		return parent;
+	*lineage = LINEAGE_session;
+	parent = status->session > 0 ? processes_of_session(&monitor->processes, status->session) : NULL;
+	/* The session that we ourselves were started in says nothing. */
+	if (parent && parent->session == parent->pid)
+		return parent;
+	*lineage = LINEAGE_group;
+	parent = status->group > 0 ? processes_of_group(&monitor->processes, status->group) : NULL;
+	if (parent && parent->group == parent->pid)
+		return parent;
+	*lineage = LINEAGE_inferred;
+	return NULL;
+}
+
+struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid, const struct task_status *status)
+{
+	enum lineage lineage;
+	char path[PATH_MAX];
+
+	births_drain(monitor);
+	struct process *process = processes_find(&monitor->processes, pid);
+	/* Two processes with one number, one after the other: the start time tells them apart. */
+	if (process && process->start_ticks != 0 && process->start_ticks != status->start_ticks) {
+		births_end(monitor, process, -1, clock_monotonic_ns());
+		process = NULL;
+	}
+	bool known = process != NULL;
+	if (!process) {
+		struct process *parent = find_parent(monitor, status, &lineage);
+		process = add(monitor, pid, parent, lineage);
+		if (!process)
+			return NULL;
+		process->parent_pid = status->ppid;
+		process->threads = status->threads > 0 ? status->threads : 1;
+	}
+	process->start_ticks = status->start_ticks;
+	process->session = status->session;
+	process->group = status->group;
+	ssize_t length = procfs_link(task, "exe", path, sizeof(path));
+	if (length > 0)
+		process_set_executable(process, (struct bytes){path, (size_t)length});
+	if (process->pidfd < 0)
+		watch_exit(monitor, process);
+	if (!known)
+		record_new_process(monitor, process);
+	return process;
+}
+
+void births_end(struct monitor *monitor, struct process *process, int wait_status, uint64_t monotonic_ns)
+{
+	if (process->ended)
+		return;
+	process->ended = true;
+	record_process_end(monitor, process, wait_status, monotonic_ns);
+	processes_remove(&monitor->processes, process);
+}
+
+void births_exits(struct monitor *monitor)
+{
+	struct epoll_event events[64];
+	int count = monitor->exits < 0 ? 0 : epoll_wait(monitor->exits, events, 64, 0);
+
+	for (int i = 0; i < count; i++) {
+		struct process *process = events[i].data.ptr;
+		struct pidfd_information about = {.mask = PIDFD_INFORMATION_EXIT};
+		int status = -1;
+		if (ioctl(process->pidfd, PIDFD_INFORMATION, &about) == 0 && (about.mask & PIDFD_INFORMATION_EXIT))
+			status = about.exit_code;
+		else if (process->pid == monitor->agent)
+			status = monitor->agent_status;
+		(void)epoll_ctl(monitor->exits, EPOLL_CTL_DEL, process->pidfd, NULL);
+		births_end(monitor, process, status, clock_monotonic_ns());
+	}
+}

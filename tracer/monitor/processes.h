@@ -1,0 +1,53 @@
+/*
+ * Private to this room: the processes of the tree, by pid, and what is remembered about each. Guarded by the state lock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/bytes.h"
+#include "ledger/record.h"
+#include "read_set.h"
+
+struct process {
+	uint64_t id, parent;
+	pid_t pid, parent_pid, session, group;
+	uint64_t start_ticks; /* 0 until it was looked up */
+	enum lineage lineage;
+	unsigned references;
+	unsigned threads; /* alive, as far as births tell */
+	bool leader_exited;
+	int leader_status;
+	bool ended;
+	bool refresh;     /* its session or group may have changed */
+	int pidfd;        /* watched for the exit when there is no connector; -1 otherwise */
+	char *executable; /* owned */
+	size_t executable_size;
+	struct read_set reads;
+	char dns[256];        /* the last names that it asked for; NUL-terminated, escaped by nobody */
+	struct process *next; /* in its bucket */
+};
+
+enum { PROCESS_BUCKETS = 1024, PROCESSES_LIMIT = 65536 };
+
+struct processes {
+	struct process *buckets[PROCESS_BUCKETS];
+	uint64_t last_id;
+	size_t count;
+	uint64_t total;
+};
+
+/* The living process with this pid, or NULL. */
+struct process *processes_find(struct processes *processes, pid_t pid);
+/* A new one; NULL when out of memory or past the limit. The table holds one reference. */
+struct process *processes_add(struct processes *processes, pid_t pid);
+/* Take it out of the table and drop the table's reference. */
+void processes_remove(struct processes *processes, struct process *process);
+/* The process that made this session or process group, if it or a member of it is still known. */
+struct process *processes_of_session(struct processes *processes, pid_t session);
+struct process *processes_of_group(struct processes *processes, pid_t group);
+void process_unref(struct process *process);
+void process_set_executable(struct process *process, struct bytes executable);
+struct bytes process_executable(const struct process *process);

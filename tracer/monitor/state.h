@@ -1,0 +1,84 @@
+/*
+ * Private to this room: what the threads of the monitor share.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "act/act.h"
+#include "monitor/monitor.h"
+#include "os/connector.h"
+#include "os/notify.h"
+#include "os/procfs.h"
+#include "processes.h"
+#include "threads.h"
+
+struct image_hashes;
+
+struct monitor {
+	const struct monitor_config *config;
+	struct backend backend;
+	struct notify notify;
+	struct protection protection;
+	struct actor actor;
+	struct own_context own;
+
+	pthread_mutex_t lock; /* everything below, but for what says otherwise */
+	struct processes processes;
+	struct threads threads;
+	struct record_run_end counted; /* what the run's end record says */
+	struct buf scratch;            /* one record at a time */
+	bool store_lost;               /* the ring takes nothing any more */
+	int connector;                 /* -1: births come from marks */
+	int exits;                     /* epoll of pidfds, when there is no connector */
+	struct image_hashes *hashes;   /* NULL unless asked for */
+
+	atomic_ullong generation; /* of the tree's roots and mounts; no lock */
+	atomic_int idle_workers;  /* no lock */
+	atomic_bool stopping;     /* no lock */
+	atomic_bool scribe_alive; /* no lock */
+	pid_t agent;
+	int wake;          /* eventfd: something for the main thread */
+	int agent_status;  /* of its end; -1 before */
+	char failure[256]; /* why the monitor cannot go on */
+};
+
+/* recorder.c */
+struct record_stamp monitor_stamp(const struct monitor *monitor);
+struct record_stamp monitor_stamp_at(const struct monitor *monitor, uint64_t monotonic_ns);
+void record_one_effect(struct monitor *monitor, const struct effect *effect, struct buf *body);
+void record_new_process(struct monitor *monitor, struct process *process);
+void record_process_end(struct monitor *monitor, struct process *process, int wait_status, uint64_t monotonic_ns);
+void record_loss(struct monitor *monitor, enum gap_code code, const struct process *process, const char *syscall,
+		 uint64_t count, const char *detail);
+void record_run_begin(struct monitor *monitor);
+void record_run_finish(struct monitor *monitor, bool complete, const char *reason);
+
+/* births.c: call with the lock held. */
+void births_drain(struct monitor *monitor);
+struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid, const struct task_status *status);
+void births_exits(struct monitor *monitor);
+/* A process of the tree ended: record it, forget it. */
+void births_end(struct monitor *monitor, struct process *process, int wait_status, uint64_t monotonic_ns);
+
+/* worker.c */
+bool workers_start(struct monitor *monitor, struct err *err);
+void monitor_fail(struct monitor *monitor, const char *why);
+void monitor_wake(struct monitor *monitor);
+
+/* start.c: fork the command, take its listener, let it begin. */
+struct starting {
+	pid_t pid, keeper;
+	int reports; /* the keeper's messages */
+	int release; /* write one byte: begin */
+	int outcome; /* read: end of file when the program runs, else an errno value */
+	int listener;
+	bool no_new_privs;
+};
+bool start_command(const struct monitor_config *config, struct starting *starting, struct err *err);
+bool start_release(struct starting *starting, struct err *err);
+
+/* images.c */
+struct image_hashes *image_hashes_new(void);
+void image_hash(struct monitor *monitor, struct decoder *decoder, int task, struct effect_image *image);

@@ -1,0 +1,54 @@
+/*
+ * Private to this room: the threads that stopped lately, with descriptors of their /proc folders. Opening these costs as
+ * much as the rest of a notification, so they are kept; a thread id that was given out again is noticed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/target.h"
+#include "processes.h"
+
+struct thread {
+	struct target target;
+	struct process *process; /* referenced; NULL when it cannot be kept track of */
+	bool busy;               /* a worker has it */
+	bool used;
+	bool settled;    /* root and namespaces were looked up under target.generation */
+	bool never_wait; /* see struct act */
+	uint64_t last_use;
+	char *root_path; /* owned; behind target.root_path */
+};
+
+enum { THREADS_LIMIT = 512, THREADS_WAYS = 4 };
+
+struct threads {
+	struct thread entries[THREADS_LIMIT];
+	size_t limit; /* as descriptors allow */
+	uint64_t clock;
+};
+
+void threads_init(struct threads *threads, size_t limit);
+/*
+ * The slot of `tid`, marked busy: a known one, or a cleared one (`used` false) for the caller to fill. NULL when all
+ * slots that it may have are busy; the caller then does without.
+ */
+struct thread *threads_take(struct threads *threads, pid_t tid);
+void threads_give_back(struct thread *thread);
+/* Forget everything about a slot. */
+void thread_clear(struct thread *thread);
+/* Drop what is cached about the memory of `tid`, because it executes another program. */
+void threads_drop_memory(struct threads *threads, pid_t tid);
+/* Look up what the thread is: descriptors, process id. False with errno when it is gone or /proc may not be read. */
+bool thread_open(struct thread *thread, pid_t tid, pid_t tgid);
+/* Still the thread that was opened? */
+bool thread_is_current(const struct thread *thread);
+/* Root, mounts and pid namespace compared with ours; `generation` is the tree's. */
+struct own_context {
+	uint64_t mount_namespace, pid_namespace;
+	uint64_t root_ino, root_dev;
+	uint64_t root_mount;
+};
+bool own_context_read(struct own_context *own);
+void thread_settle(struct thread *thread, const struct own_context *own, uint64_t generation);

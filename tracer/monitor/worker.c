@@ -1,0 +1,399 @@
+/*
+ * The loop: receive a stop, explain it, act on it, record it, let the task go on.
+ *
+ * Any number of workers may be in the middle of a stop (one may be stuck on a path that a process of the tree itself
+ * serves), but there is always one that receives: whoever takes a stop as the last idle worker starts another first.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "os/procfs.h"
+#include "state.h"
+
+enum { WORKERS_LIMIT = 256, WORKER_STACK = 512 << 10 };
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+struct worker {
+	struct monitor *monitor;
+	struct decoder decoder;
+	struct buf body;     /* records are encoded here, outside the lock */
+	struct thread spare; /* for a stop whose cache slots are all taken */
+};
+
+void monitor_wake(struct monitor *monitor)
+{
+	uint64_t one = 1;
+
+	(void)!write(monitor->wake, &one, sizeof(one));
+}
+
+void monitor_fail(struct monitor *monitor, const char *why)
+{
+	if (monitor->failure[0] == 0)
+		snprintf(monitor->failure, sizeof(monitor->failure), "%s", why);
+	atomic_store(&monitor->stopping, true);
+	monitor_wake(monitor);
+}
+
+static void lock(struct monitor *monitor)
+{
+	pthread_mutex_lock(&monitor->lock);
+}
+
+static void unlock(struct monitor *monitor)
+{
+	pthread_mutex_unlock(&monitor->lock);
+}
+
+/* Bind a slot to its thread and process. False when the task is gone or cannot be looked at. */
+static bool identify(struct monitor *monitor, struct thread *thread, pid_t tid)
+{
+	struct task_status status;
+
+	int task CLEANUP_FD = procfs_task(tid);
+	if (task < 0 || !procfs_status(task, &status) || !thread_open(thread, tid, status.tgid))
+		return false;
+	/* The start time that names a process is its leader's. */
+	int leader CLEANUP_FD = status.tgid == tid ? fd_steal(&task) : procfs_task(status.tgid);
+	struct task_status leader_status = status;
+	if (status.tgid != tid && (leader < 0 || !procfs_status(leader, &leader_status)))
+		return false;
+	lock(monitor);
+	struct process *process = births_first_sight(monitor, leader, status.tgid, &leader_status);
+	if (process)
+		process->references++;
+	thread->process = process;
+	unlock(monitor);
+	return true;
+}
+
+/* Its session or group changed: without births they are what lineage rests on. */
+static void refresh_process(struct monitor *monitor, struct thread *thread)
+{
+	struct task_status status;
+	struct process *process = thread->process;
+
+	if (!process || !process->refresh || !procfs_status(thread->target.task, &status))
+		return;
+	lock(monitor);
+	process->session = status.session;
+	process->group = status.group;
+	process->refresh = false;
+	unlock(monitor);
+}
+
+static struct thread *take_thread(struct worker *worker, const struct stop *stop)
+{
+	struct monitor *monitor = worker->monitor;
+
+	lock(monitor);
+	struct thread *thread = threads_take(&monitor->threads, stop->tid);
+	if (!thread) {
+		thread = &worker->spare;
+		thread_clear(thread);
+		thread->busy = true;
+	}
+	if (thread->used && !thread_is_current(thread))
+		thread_clear(thread);
+	unlock(monitor);
+	if (!thread->used && !identify(monitor, thread, stop->tid))
+		return thread;
+	refresh_process(monitor, thread);
+	if (thread->target.memory < 0)
+		thread->target.memory = openat(thread->target.task, "mem", O_RDONLY | O_CLOEXEC);
+	uint64_t generation = atomic_load(&monitor->generation);
+	if (!thread->settled || thread->target.generation != generation)
+		thread_settle(thread, &monitor->own, generation);
+	return thread;
+}
+
+static void give_thread_back(struct worker *worker, struct thread *thread)
+{
+	lock(worker->monitor);
+	if (!thread->used || thread == &worker->spare)
+		thread_clear(thread);
+	threads_give_back(thread);
+	unlock(worker->monitor);
+}
+
+static void fill_process(const struct monitor *monitor, const struct stop *stop, const struct thread *thread,
+			 struct effect *effect)
+{
+	struct record_stamp stamp = monitor_stamp_at(monitor, stop->received_ns);
+
+	effect->mono_ns = stamp.mono_ns;
+	effect->realtime_ns = stamp.realtime_ns;
+	effect->process.tid = stop->tid;
+	effect->process.pid = thread->used ? thread->target.pid : stop->tid;
+}
+
+/* Under the lock: names that another event may replace, copied where they outlive it. */
+static void fill_identity(struct monitor *monitor, struct worker *worker, const struct thread *thread,
+			  struct decoded *decoded)
+{
+	struct process *process = thread->process;
+	struct bytes executable = BYTES_NONE;
+
+	if (process)
+		executable = arena_copy(&worker->decoder.arena, process_executable(process));
+	for (size_t i = 0; i < decoded->count; i++) {
+		struct effect *effect = &decoded->effects[i];
+		effect->process.id = process ? process->id : 0;
+		effect->process.executable = executable;
+		if (!effect->target.present)
+			continue;
+		struct process *whom = processes_find(&monitor->processes, (pid_t)effect->target.pid);
+		if (whom)
+			effect->target.id = whom->id;
+	}
+}
+
+/* Names that a process asked a name server for are remembered, and said beside its later connections: never as a fact. */
+static void remember_names(struct process *process, struct worker *worker, struct decoded *decoded)
+{
+	for (size_t i = 0; i < decoded->count; i++) {
+		struct effect *effect = &decoded->effects[i];
+		for (size_t v = 0; decoded->dns && v < effect->value_count; v++) {
+			const struct effect_value *value = &effect->values[v];
+			if (value->type != VALUE_LIST || strcmp(value->name, "dns_questions") != 0 ||
+			    value->list.count == 0)
+				continue;
+			size_t size = value->list.items[0].size;
+			size = size < sizeof(process->dns) - 1 ? size : sizeof(process->dns) - 1;
+			memcpy(process->dns, value->list.items[0].data, size);
+			process->dns[size] = 0;
+		}
+		if (effect->kind == EFFECT_net_connect && process->dns[0] && effect->peer.port != 53 &&
+		    !effect->note.data)
+			effect->note =
+			    arena_format(&worker->decoder.arena, "asked a name server before: %s", process->dns);
+	}
+}
+
+/* True when this read needs no record of its own. */
+static bool coalesced(const struct monitor *monitor, struct process *process, const struct effect *effect)
+{
+	if (effect->kind != EFFECT_file_read || monitor->config->lens == LENS_all || !process)
+		return false;
+	if (effect->result.state != RESULT_UNKNOWN || !effect->object.has_inode || effect->delegated.data)
+		return false;
+	return !read_set_add(&process->reads, effect->object.dev_major, effect->object.dev_minor, effect->object.ino,
+			     effect->object.path);
+}
+
+static void record_effects(struct worker *worker, const struct stop *stop, struct thread *thread,
+			   struct decoded *decoded)
+{
+	struct monitor *monitor = worker->monitor;
+
+	for (size_t i = 0; i < decoded->count; i++)
+		fill_process(monitor, stop, thread, &decoded->effects[i]);
+	lock(monitor);
+	fill_identity(monitor, worker, thread, decoded);
+	if (thread->process)
+		remember_names(thread->process, worker, decoded);
+	for (size_t i = 0; i < decoded->count; i++)
+		if (!coalesced(monitor, thread->process, &decoded->effects[i]))
+			record_one_effect(monitor, &decoded->effects[i], &worker->body);
+	if (decoded->unreadable && decoded->count > 0)
+		record_loss(monitor, GAP_memory, thread->process, decoded->effects->syscall, decoded->unreadable,
+			    "arguments could not be read");
+	unlock(monitor);
+}
+
+/* Calls after which names may mean something else: roots, mounts and namespaces. */
+static bool changes_context(const struct decoded *decoded)
+{
+	enum effect_kind kind = decoded->count > 0 ? decoded->effects->kind : EFFECT_file_read;
+
+	return kind == EFFECT_mount_change || kind == EFFECT_priv_root || kind == EFFECT_priv_namespace;
+}
+
+/* The program that the exec put in place, before its first instruction. */
+static void after_exec(struct worker *worker, struct thread *thread, const struct act *act, struct decoded *decoded)
+{
+	struct monitor *monitor = worker->monitor;
+	struct target target = thread->target;
+	int task CLEANUP_FD = procfs_task(act->capture.pid);
+
+	if (task < 0)
+		return;
+	target.task = task;
+	struct effect_image *image = &decoded->effects->image;
+	decode_image(&worker->decoder, &target, image);
+	if (monitor->hashes)
+		image_hash(monitor, &worker->decoder, task, image);
+	lock(monitor);
+	if (thread->process && image->object.path.data)
+		process_set_executable(thread->process, image->object.path);
+	threads_drop_memory(&monitor->threads, act->capture.pid);
+	unlock(monitor);
+}
+
+static void explain(struct worker *worker, struct thread *thread, const struct stop *stop,
+		    const struct syscall_row *row)
+{
+	struct monitor *monitor = worker->monitor;
+	struct decoded decoded;
+	struct act act = {
+	    .stop = stop,
+	    .target = &thread->target,
+	    .decoder = &worker->decoder,
+	    .decoded = &decoded,
+	    .never_wait = thread->never_wait,
+	};
+
+	(void)decode(&worker->decoder, &thread->target, stop, row, &decoded);
+	/* Valid now means: this very task waited all the time, so what was read was its own. */
+	if (!monitor->backend.still_waiting(monitor->backend.self, stop)) {
+		lock(monitor);
+		record_loss(monitor, GAP_vanished, thread->process, row->name, 1, "gone before its call was decoded");
+		unlock(monitor);
+		return;
+	}
+	thread->never_wait = false;
+	bool exec = row->handling == HANDLING_exec;
+	bool context = changes_context(&decoded);
+	if (row->special == SPECIAL_mark && thread->process)
+		thread->process->refresh = true;
+	act_begin(&monitor->actor, &act);
+	if (act.executed)
+		after_exec(worker, thread, &act, &decoded);
+	if (act.interrupted) {
+		thread->never_wait = true;
+		decoded.effects->note = BYTES("interrupted: it was made again, or returned EINTR");
+	}
+	record_effects(worker, stop, thread, &decoded);
+	if (context) {
+		atomic_fetch_add(&monitor->generation, 1);
+		thread->settled = false;
+	}
+	/* Whatever becomes of an exec, this memory may be another program's from here on. */
+	if (exec)
+		fd_close(&thread->target.memory);
+	act_end(&monitor->actor, &act);
+}
+
+/* Calls outside the table: foreign architectures and numbers that it does not know. Refused, and recorded as that. */
+static void refuse_foreign(struct worker *worker, const struct stop *stop)
+{
+	struct monitor *monitor = worker->monitor;
+	struct thread *thread = take_thread(worker, stop);
+	struct effect effect = {
+	    .kind = EFFECT_kernel_other,
+	    .how = HOW_performed,
+	    .values = {{.name = "arch", .type = VALUE_UINT, .unsigned_number = stop->arch},
+		       {.name = "number", .type = VALUE_INT, .number = stop->number}},
+	    .value_count = 2,
+	    .result = {.state = RESULT_REFUSED, .error = ENOSYS, .by = BY_UNSUPPORTED},
+	    .note = BYTES("a system call of another architecture, or one newer than this program"),
+	};
+	struct decoded decoded = {.effects = &effect, .count = 1};
+
+	arena_reset(&worker->decoder.arena);
+	record_effects(worker, stop, thread, &decoded);
+	give_thread_back(worker, thread);
+	act_refuse(&monitor->actor, stop, ENOSYS);
+}
+
+static void handle(struct worker *worker, const struct stop *stop)
+{
+	struct monitor *monitor = worker->monitor;
+	const struct syscall_row *row = stop->arch == NATIVE_ARCH ? syscall_row_find(stop->number) : NULL;
+
+	if (!row) {
+		refuse_foreign(worker, stop);
+		return;
+	}
+	struct thread *thread = take_thread(worker, stop);
+	if (thread->used) {
+		explain(worker, thread, stop, row);
+	} else {
+		/* Gone, or /proc may not be read: observing never harms the agent, but it is said. */
+		if (monitor->backend.answer(monitor->backend.self, stop, ANSWER_CONTINUE, 0)) {
+			lock(monitor);
+			record_loss(monitor, GAP_vanished, NULL, row->name, 1, "the task could not be looked at");
+			unlock(monitor);
+		}
+	}
+	give_thread_back(worker, thread);
+}
+
+static bool start_one(struct monitor *monitor, struct err *err);
+
+static void *work(void *argument)
+{
+	struct worker *worker = argument;
+	struct monitor *monitor = worker->monitor;
+	struct err err = {0};
+
+	prctl(PR_SET_NAME, "assure-worker");
+	while (!atomic_load(&monitor->stopping)) {
+		struct stop stop;
+		enum receive_state state = monitor->backend.receive(monitor->backend.self, &stop, &err);
+		if (state == RECEIVE_FAILED) {
+			lock(monitor);
+			monitor_fail(monitor, err.text);
+			unlock(monitor);
+			break;
+		}
+		if (state == RECEIVE_ENDED)
+			break;
+		if (state != RECEIVE_STOP)
+			continue;
+		if (atomic_fetch_sub(&monitor->idle_workers, 1) == 1)
+			(void)start_one(monitor, NULL);
+		handle(worker, &stop);
+		atomic_fetch_add(&monitor->idle_workers, 1);
+	}
+	return NULL;
+}
+
+static bool start_one(struct monitor *monitor, struct err *err)
+{
+	static atomic_int started;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	struct worker *worker = calloc(1, sizeof(*worker));
+
+	if (!worker || atomic_fetch_add(&started, 1) >= WORKERS_LIMIT || !decoder_init(&worker->decoder)) {
+		free(worker);
+		return err_set(err, ENOMEM, "starting a worker of the monitor");
+	}
+	worker->monitor = monitor;
+	worker->spare.target = (struct target){.task = -1, .memory = -1, .root = -1};
+	buf_init(&worker->body, 0);
+	atomic_fetch_add(&monitor->idle_workers, 1);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, WORKER_STACK);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	int status = pthread_create(&thread, &attributes, work, worker);
+	pthread_attr_destroy(&attributes);
+	if (status == 0)
+		return true;
+	atomic_fetch_sub(&monitor->idle_workers, 1);
+	buf_free(&worker->body);
+	decoder_free(&worker->decoder);
+	free(worker);
+	return err_set(err, status, "starting a worker of the monitor");
+}
+
+bool workers_start(struct monitor *monitor, struct err *err)
+{
+	return start_one(monitor, err);
+}

@@ -1,0 +1,173 @@
+#include "os/connector.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/netlink.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "os/procfs.h"
+
+enum { RECEIVE_BUFFER = 8 << 20, PACKET_LIMIT = 1024 };
+
+struct subscription {
+	struct nlmsghdr netlink;
+	struct cn_msg connector;
+	enum proc_cn_mcast_op operation;
+} __attribute__((packed));
+
+static bool subscribe(int fd, struct err *err)
+{
+	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+		return err_set(err, errno, "joining the kernel's proc connector");
+
+	/* Storms of births are what the default buffer is too small for; without privilege the system's limit holds. */
+	int size = RECEIVE_BUFFER;
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+
+	struct subscription message = {
+	    .netlink = {.nlmsg_len = sizeof(message), .nlmsg_type = NLMSG_DONE},
+	    .connector = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(message.operation)},
+	    .operation = PROC_CN_MCAST_LISTEN,
+	};
+	if (send(fd, &message, sizeof(message), 0) != (ssize_t)sizeof(message))
+		return err_set(err, errno, "asking the kernel's proc connector for events");
+	return true;
+}
+
+/* The kernel answers the subscription; without privilege before 6.6 the answer is an error, or nothing at all. */
+static bool await_acknowledgement(int fd, struct err *err)
+{
+	struct timeval limit = {.tv_usec = 300000};
+	char packet[PACKET_LIMIT];
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	for (int tries = 0; tries < 64; tries++) {
+		ssize_t size = recv(fd, packet, sizeof(packet), 0);
+		if (size < 0)
+			return err_set(err, errno, "waiting for the kernel's proc connector");
+		struct proc_event event;
+		if ((size_t)size < NLMSG_HDRLEN + sizeof(struct cn_msg) + offsetof(struct proc_event, event_data) + 4)
+			continue;
+		size_t body = (size_t)size - NLMSG_HDRLEN - sizeof(struct cn_msg);
+		memset(&event, 0, sizeof(event));
+		memcpy(&event, packet + NLMSG_HDRLEN + sizeof(struct cn_msg),
+		       body < sizeof(event) ? body : sizeof(event));
+		if (event.what != PROC_EVENT_NONE)
+			return true; /* events already flow */
+		if (event.event_data.ack.err != 0)
+			return err_set(err, (int)event.event_data.ack.err, "the kernel's proc connector refused");
+		return true;
+	}
+	return true;
+}
+
+static int open_here(struct err *err)
+{
+	int fd CLEANUP_FD = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
+	if (fd < 0) {
+		err_set(err, errno, "opening the kernel's proc connector");
+		return -1;
+	}
+	if (!subscribe(fd, err) || !await_acknowledgement(fd, err))
+		return -1;
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
+		err_set(err, errno, "setting up the proc connector's socket");
+		return -1;
+	}
+	return fd_steal(&fd);
+}
+
+int connector_open(struct err *err)
+{
+	struct err first = {0};
+	int fd = open_here(&first);
+	if (fd >= 0)
+		return fd;
+
+	/* Elsewhere than in the initial network namespace there is no connector; go there for the moment it takes. */
+	int own CLEANUP_FD = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	int initial CLEANUP_FD = openat(procfs_root(), "1/ns/net", O_RDONLY | O_CLOEXEC);
+	if (own >= 0 && initial >= 0 && setns(initial, CLONE_NEWNET) == 0) {
+		struct err second = {0};
+		fd = open_here(&second);
+		if (setns(own, CLONE_NEWNET) != 0 && fd >= 0)
+			fd_close(&fd);
+		if (fd >= 0)
+			return fd;
+	}
+	if (err && !err_is_set(err))
+		*err = first;
+	return -1;
+}
+
+bool connector_parse(const void *packet, size_t size, struct connector_event *event)
+{
+	struct nlmsghdr netlink;
+	struct cn_msg message;
+	struct proc_event kernel;
+	const size_t head = NLMSG_HDRLEN + sizeof(message);
+
+	if (size < head + offsetof(struct proc_event, event_data))
+		return false;
+	memcpy(&netlink, packet, sizeof(netlink));
+	memcpy(&message, (const char *)packet + NLMSG_HDRLEN, sizeof(message));
+	if (netlink.nlmsg_len > size || message.id.idx != CN_IDX_PROC || message.id.val != CN_VAL_PROC)
+		return false;
+	size_t body = size - head;
+	memset(&kernel, 0, sizeof(kernel));
+	memcpy(&kernel, (const char *)packet + head, body < sizeof(kernel) ? body : sizeof(kernel));
+
+	*event = (struct connector_event){.mono_ns = kernel.timestamp_ns};
+	switch (kernel.what) {
+	case PROC_EVENT_FORK:
+		event->type = CONNECTOR_FORK;
+		event->pid = kernel.event_data.fork.child_pid;
+		event->tgid = kernel.event_data.fork.child_tgid;
+		event->parent_tgid = kernel.event_data.fork.parent_tgid;
+		return true;
+	case PROC_EVENT_EXEC:
+		event->type = CONNECTOR_EXEC;
+		event->pid = kernel.event_data.exec.process_pid;
+		event->tgid = kernel.event_data.exec.process_tgid;
+		return true;
+	case PROC_EVENT_EXIT:
+		event->type = CONNECTOR_EXIT;
+		event->pid = kernel.event_data.exit.process_pid;
+		event->tgid = kernel.event_data.exit.process_tgid;
+		event->status = (int)kernel.event_data.exit.exit_code;
+		return true;
+	default:
+		return false;
+	}
+}
+
+int connector_next(int fd, struct connector_event *event)
+{
+	char packet[PACKET_LIMIT];
+
+	for (;;) {
+		struct sockaddr_nl sender = {0};
+		socklen_t sender_size = sizeof(sender);
+		ssize_t size =
+		    recvfrom(fd, packet, sizeof(packet), MSG_DONTWAIT, (struct sockaddr *)&sender, &sender_size);
+		if (size < 0 && errno == EINTR)
+			continue;
+		if (size < 0 && errno == ENOBUFS) {
+			*event = (struct connector_event){.type = CONNECTOR_LOST};
+			return 1;
+		}
+		if (size < 0)
+			return 0;
+		/* Port 0 is the kernel: another process could forge births. */
+		if (sender.nl_pid == 0 && connector_parse(packet, (size_t)size, event))
+			return 1;
+	}
+}

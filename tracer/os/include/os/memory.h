@@ -1,0 +1,17 @@
+/*
+ * Reading the memory of a stopped task, through /proc/TID/mem: unlike process_vm_readv(2) it fails at once on a page
+ * that a userfaultfd handler of the target withholds.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Read exactly `size` bytes. 0, or an errno value: EFAULT when the range is not all readable. */
+int memory_read(int mem, uint64_t address, void *out, size_t size);
+/*
+ * Read a string of at most size-1 bytes and its NUL. Returns the length; -ENAMETOOLONG when no NUL was found within
+ * `size` bytes; -EFAULT when memory ended first.
+ */
+ssize_t memory_read_string(int mem, uint64_t address, char *out, size_t size);

@@ -1,0 +1,41 @@
+/*
+ * What /proc says of a task. All access goes through one descriptor of /proc that was opened before the agent ran: a
+ * tree that mounts something over /proc does not fool us.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+struct task_status {
+	pid_t tgid, ppid, tracer;
+	pid_t session, group; /* in our pid namespace; 0 when they are outside */
+	uint32_t uid, gid;    /* effective */
+	uint64_t start_ticks;
+	unsigned threads;
+	char state;
+};
+
+/* Open /proc once, for the whole process. False when it is missing or is not procfs. */
+bool procfs_open(struct err *err);
+/* The descriptor that procfs_open() made, or -1. */
+int procfs_root(void);
+
+/* An O_PATH descriptor of /proc/TID; -1 with errno. */
+int procfs_task(pid_t tid);
+/* Read status and stat of the task behind such a descriptor. False with errno. */
+bool procfs_status(int task, struct task_status *status);
+/* The text of a link (exe, cwd, root, fd/N) below `task`. Length, or -1 with errno. */
+ssize_t procfs_link(int task, const char *name, char *out, size_t size);
+/* Where a descriptor of our own leads. */
+ssize_t procfs_own_fd(int fd, char *out, size_t size);
+/* The process id that a pidfd of the task stands for; -1 when it is none. */
+pid_t procfs_pidfd_target(int task, int fd);
+/* The name (comm) of a process, escaped by nobody; empty when unknown. */
+void procfs_comm(pid_t pid, char out[32]);
+/* Flags of a descriptor of the task (octal in fdinfo); -1 when unknown. */
+int procfs_fd_flags(int task, int fd);

@@ -1,0 +1,10 @@
+/*
+ * Ending a process tree whose members may fork while they are being counted.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+/* Send SIGKILL to every living descendant of `root` but those in `spared` and what descends from them. Returns how many
+   were found; call again until none is. */
+int tree_kill(pid_t root, const pid_t *spared, int spared_count);

@@ -1,0 +1,90 @@
+#include "os/notify.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static enum receive_state notify_receive(void *self, struct stop *stop, struct err *err)
+{
+	const struct notify *notify = self;
+	struct seccomp_notif request = {0};
+
+	if (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) {
+		/* ENOENT: the caller was killed before we looked, or (newer kernels) nobody is left. */
+		if (errno == EINTR || errno == EAGAIN || errno == ENOENT)
+			return RECEIVE_AGAIN;
+		err_set(err, errno, "receiving a system call from the kernel");
+		err_hint(err, "a security module may forbid ioctl on seccomp listeners; see `assure doctor`");
+		return RECEIVE_FAILED;
+	}
+	*stop = (struct stop){
+	    .cookie = request.id,
+	    .tid = (pid_t)request.pid,
+	    .arch = request.data.arch,
+	    .number = request.data.nr,
+	    .received_ns = clock_monotonic_ns(),
+	};
+	for (size_t i = 0; i < 6; i++)
+		stop->args[i] = request.data.args[i];
+	return RECEIVE_STOP;
+}
+
+static bool notify_answer(void *self, const struct stop *stop, enum stop_answer answer, int64_t value)
+{
+	const struct notify *notify = self;
+	struct seccomp_notif_resp response = {.id = stop->cookie};
+
+	switch (answer) {
+	case ANSWER_CONTINUE:
+		response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+		break;
+	case ANSWER_ERROR:
+		response.error = (int32_t)-value;
+		break;
+	case ANSWER_VALUE:
+		response.val = value;
+		break;
+	}
+	while (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SEND, &response) != 0)
+		if (errno != EINTR)
+			return false;
+	return true;
+}
+
+static bool notify_still_waiting(void *self, const struct stop *stop)
+{
+	const struct notify *notify = self;
+	uint64_t cookie = stop->cookie;
+
+	return ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &cookie) == 0;
+}
+
+void notify_backend(struct notify *notify, struct backend *backend)
+{
+	*backend = (struct backend){
+	    .receive = notify_receive,
+	    .answer = notify_answer,
+	    .still_waiting = notify_still_waiting,
+	    .self = notify,
+	};
+}
+
+bool notify_check_sizes(struct err *err)
+{
+	struct seccomp_notif_sizes sizes;
+
+	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) != 0)
+		return err_set(err, errno, "asking the kernel about seccomp notifications");
+	/* A kernel with larger structures would write past ours. */
+	if (sizes.seccomp_notif > sizeof(struct seccomp_notif) ||
+	    sizes.seccomp_notif_resp > sizeof(struct seccomp_notif_resp) ||
+	    sizes.seccomp_data != sizeof(struct seccomp_data))
+		return err_set(err, 0, "seccomp notifications of this kernel have another layout (%u and %u bytes)",
+			       sizes.seccomp_notif, sizes.seccomp_notif_resp);
+	return true;
+}

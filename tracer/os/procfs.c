@@ -1,0 +1,166 @@
+#include "os/procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+static int proc_fd = -1;
+
+bool procfs_open(struct err *err)
+{
+	struct statfs about;
+
+	if (proc_fd >= 0)
+		return true;
+	int fd CLEANUP_FD = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstatfs(fd, &about) != 0 || about.f_type != PROC_SUPER_MAGIC) {
+		err_set(err, fd < 0 ? errno : 0, "/proc is not the proc file system");
+		return err_hint(err, "mount it: mount -t proc proc /proc");
+	}
+	proc_fd = fd_steal(&fd);
+	return true;
+}
+
+int procfs_root(void)
+{
+	return proc_fd;
+}
+
+int procfs_task(pid_t tid)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", tid);
+	return openat(proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* "Name:\tvalue" in the text of /proc/TID/status; NULL when it is not there. */
+static const char *status_field(const char *text, const char *name)
+{
+	const char *found = strstr(text, name);
+
+	return found && (found == text || found[-1] == '\n') ? found + strlen(name) : NULL;
+}
+
+static long status_number(const char *text, const char *name, int column)
+{
+	const char *cursor = status_field(text, name);
+	char *end;
+	long value = 0;
+
+	for (int i = 0; cursor && i <= column; i++) {
+		value = strtol(cursor, &end, 10);
+		if (end == cursor)
+			return 0;
+		cursor = end;
+	}
+	return cursor ? value : 0;
+}
+
+/* stat: "pid (comm) state ppid pgrp session ... starttime"; comm may hold anything, so look from the last ')'. */
+static bool parse_stat(const char *text, struct task_status *status)
+{
+	const char *cursor = strrchr(text, ')');
+	char state;
+	int parent, group, session;
+	unsigned long long start = 0;
+
+	if (!cursor || sscanf(cursor + 1, " %c %d %d %d", &state, &parent, &group, &session) != 4)
+		return false;
+	cursor++;
+	for (int field = 3; field < 22 && cursor; field++)
+		cursor = strchr(cursor + 1, ' ');
+	if (!cursor || sscanf(cursor, " %llu", &start) != 1)
+		return false;
+	status->state = state;
+	status->ppid = parent;
+	status->group = group;
+	status->session = session;
+	status->start_ticks = start;
+	return true;
+}
+
+bool procfs_status(int task, struct task_status *status)
+{
+	char text[8192];
+
+	*status = (struct task_status){0};
+	if (fd_read_file(task, "stat", text, sizeof(text)) < 0)
+		return false;
+	if (!parse_stat(text, status)) {
+		errno = EPROTO;
+		return false;
+	}
+	if (fd_read_file(task, "status", text, sizeof(text)) < 0)
+		return false;
+	status->tgid = (pid_t)status_number(text, "Tgid:", 0);
+	status->tracer = (pid_t)status_number(text, "TracerPid:", 0);
+	status->uid = (uint32_t)status_number(text, "Uid:", 1);
+	status->gid = (uint32_t)status_number(text, "Gid:", 1);
+	status->threads = (unsigned)status_number(text, "Threads:", 0);
+	return true;
+}
+
+ssize_t procfs_link(int task, const char *name, char *out, size_t size)
+{
+	ssize_t length = readlinkat(task, name, out, size);
+
+	/* A full buffer may have been cut: that is not an answer. */
+	if (length >= 0 && (size_t)length >= size) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if (length >= 0)
+		out[length] = 0;
+	return length;
+}
+
+ssize_t procfs_own_fd(int fd, char *out, size_t size)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "self/fd/%d", fd);
+	return procfs_link(proc_fd, name, out, size);
+}
+
+static long fdinfo_number(int task, int fd, const char *field, int base)
+{
+	char name[32], text[2048];
+
+	snprintf(name, sizeof(name), "fdinfo/%d", fd);
+	if (fd_read_file(task, name, text, sizeof(text)) < 0)
+		return -1;
+	const char *value = status_field(text, field);
+	return value ? strtol(value, NULL, base) : -1;
+}
+
+pid_t procfs_pidfd_target(int task, int fd)
+{
+	return (pid_t)fdinfo_number(task, fd, "Pid:", 10);
+}
+
+int procfs_fd_flags(int task, int fd)
+{
+	return (int)fdinfo_number(task, fd, "flags:", 8);
+}
+
+void procfs_comm(pid_t pid, char out[32])
+{
+	int task CLEANUP_FD = procfs_task(pid);
+	ssize_t length = task < 0 ? -1 : fd_read_file(task, "comm", out, 32);
+
+	if (length <= 0) {
+		out[0] = 0;
+		return;
+	}
+	if (out[length - 1] == '\n')
+		out[length - 1] = 0;
+}

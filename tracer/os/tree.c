@@ -1,0 +1,102 @@
+#include "os/tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "os/procfs.h"
+
+struct member {
+	pid_t pid, parent;
+	bool in;
+};
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct member *one = a, *other = b;
+
+	return one->pid < other->pid ? -1 : one->pid > other->pid;
+}
+
+/* Everybody on the system, with their parents. */
+static struct member *list_processes(size_t *count)
+{
+	struct member *members = NULL;
+	size_t capacity = 0;
+	int copy CLEANUP_FD = openat(procfs_root(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+
+	*count = 0;
+	if (!directory)
+		return NULL;
+	(void)fd_steal(&copy);
+	for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+		struct task_status status;
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		int task CLEANUP_FD = pid > 0 ? procfs_task(pid) : -1;
+		if (task < 0 || !procfs_status(task, &status) || status.state == 'Z' || status.state == 'X')
+			continue;
+		if (*count == capacity) {
+			capacity = capacity ? capacity * 2 : 256;
+			struct member *larger = realloc(members, capacity * sizeof(*larger));
+			if (!larger)
+				break;
+			members = larger;
+		}
+		members[(*count)++] = (struct member){.pid = pid, .parent = status.ppid};
+	}
+	closedir(directory);
+	return members;
+}
+
+static struct member *find(struct member *members, size_t count, pid_t pid)
+{
+	struct member key = {.pid = pid};
+
+	return count ? bsearch(&key, members, count, sizeof(*members), by_pid) : NULL;
+}
+
+static bool is_spared(pid_t pid, const pid_t *spared, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (spared[i] == pid)
+			return true;
+	return false;
+}
+
+/* Follow the parents up to `root`; a chain that changed under us ends somewhere, and the next call sees it anew. */
+static bool descends(struct member *members, size_t count, pid_t pid, pid_t root, const pid_t *spared, int spared_count)
+{
+	for (size_t steps = 0; steps < count + 1; steps++) {
+		if (is_spared(pid, spared, spared_count))
+			return false;
+		const struct member *member = find(members, count, pid);
+		if (!member)
+			return false;
+		if (member->parent == root)
+			return true;
+		pid = member->parent;
+	}
+	return false;
+}
+
+int tree_kill(pid_t root, const pid_t *spared, int spared_count)
+{
+	size_t count;
+	int found = 0;
+	struct member *members = list_processes(&count);
+
+	if (members)
+		qsort(members, count, sizeof(*members), by_pid);
+	for (size_t i = 0; i < count; i++) {
+		if (!descends(members, count, members[i].pid, root, spared, spared_count))
+			continue;
+		found++;
+		(void)kill(members[i].pid, SIGKILL);
+	}
+	free(members);
+	return found;
+}
