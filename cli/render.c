@@ -182,12 +182,11 @@ int render_error(const struct err *err)
 	CLEANUP_BUF struct buf out = {.limit = 1 << 16};
 	buf_append_format(&out, "%sassure:%s ", render_style(stderr, STYLE_RED), render_style(stderr, STYLE_PLAIN));
 	text_for_terminal(&out, bytes_of(err->text));
-	buf_append_char(&out, '\n');
 	if (err->hint[0]) {
-		buf_append_text(&out, "  ");
+		buf_append_text(&out, "; ");
 		text_for_terminal(&out, bytes_of(err->hint));
-		buf_append_char(&out, '\n');
 	}
+	buf_append_char(&out, '\n');
 	fflush(stdout);
 	fwrite(out.data ? out.data : "", 1, out.size, stderr);
 	return err->exit_status ? err->exit_status : EXIT_FAILED;

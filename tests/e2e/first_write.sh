@@ -8,7 +8,7 @@ assert_eq x "$(cat f)" 'the file'
 assert_eq '' "$(cat out)" 'stdout'
 assert_contains "$(cat err)" '^assure: run [0-9A-Z]{4,26} .*exit 0' 'the end-of-run screen'
 
-assert_effect --count 1 kind=file.create "path=$PWD/f" result.state=ok 'process.executable~/(da|ba)?sh$'
+assert_effect --count 1 kind=file.create "path=$PWD/f" result.state=ok 'process.exe~/(da|ba)?sh$'
 assert_effect kind=file.create "path=$PWD/f" schema=assure.effect/1 seq? time? mono_ns? how? 'dev~^\d+:\d+$' \
 	"ino=$(stat -c %i f)" 'syscall~^open'
 assert_effect --count 1 kind=proc.exec 'path~/sh$' argv.0=sh argv.1=-c 'argv.2=echo x >f' "cwd=$PWD"

@@ -80,6 +80,15 @@ void special_exec(struct reading *reading)
 		reading->out->count = 0;
 		return;
 	}
+	/* `path` is the program as named; where a link at its end leads is the image's business. */
+	struct effect *effect = reading->effect;
+	if (reading->out->request.path.size > 0) {
+		struct path_request named = reading->out->request;
+		struct path_facts facts;
+		named.follow = false;
+		path_resolve(reading->decoder->cache, reading->target, &named, reading_arena(reading), &effect->object,
+			     &facts);
+	}
 	reading->effect->cwd = path_working_directory(reading->target, reading_arena(reading));
 	decode_interpreters(reading->decoder, reading->target, reading->effect->object.path, &reading->effect->image);
 }

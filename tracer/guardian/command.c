@@ -28,7 +28,7 @@ static int try_file(const char *path)
 
 static bool fail(struct err *err, const char *command, int error)
 {
-	err_exit_status(err, error == ENOENT || error == ENOTDIR ? 127 : 126);
+	err_exit_status(err, error == ENOENT ? 127 : 126);
 	err_set(err, error, "%s", command);
 	if (error == ENOENT)
 		err_hint(err, "the command was not found; check its name and PATH");

@@ -21,9 +21,11 @@ struct process {
 	bool leader_exited;
 	int leader_status;
 	bool ended;
-	bool refresh;     /* its session or group may have changed */
-	int pidfd;        /* watched for the exit when there is no connector; -1 otherwise */
-	char *executable; /* owned */
+	unsigned captures;      /* threads that a worker holds to read a result */
+	uint64_t free_until_ns; /* somebody is about to trace it: no thread may be held until then */
+	bool refresh;           /* its session or group may have changed */
+	int pidfd;              /* watched for the exit when there is no connector; -1 otherwise */
+	char *executable;       /* owned */
 	size_t executable_size;
 	struct read_set reads;
 	char dns[256];        /* the last names that it asked for; NUL-terminated, escaped by nobody */

@@ -7,12 +7,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -245,6 +248,58 @@ static void after_exec(struct worker *worker, struct thread *thread, const struc
 	unlock(monitor);
 }
 
+/*
+ * A task has one tracer. While a debugger of the tree attaches to a process, none of its threads may be in our hands, or
+ * the debugger would be told EPERM that natively it is not.
+ */
+static void make_way(struct worker *worker, const struct stop *stop, const struct decoded *decoded)
+{
+	enum { WAY_NS = 100000000, PATIENCE_MS = 50 };
+	struct monitor *monitor = worker->monitor;
+	struct task_status status;
+
+	long request = (long)stop->args[0];
+	if (decoded->effects->kind != EFFECT_proc_trace || (request != PTRACE_ATTACH && request != PTRACE_SEIZE))
+		return;
+	int task CLEANUP_FD = procfs_task((pid_t)stop->args[1]);
+	if (task < 0 || !procfs_status(task, &status))
+		return;
+	for (int waited = 0; waited < PATIENCE_MS; waited++) {
+		lock(monitor);
+		struct process *process = processes_find(&monitor->processes, status.tgid);
+		if (process)
+			process->free_until_ns = clock_monotonic_ns() + WAY_NS;
+		bool held = process && process->captures > 0;
+		unlock(monitor);
+		if (!held)
+			return;
+		(void)poll(NULL, 0, 1);
+	}
+}
+
+/* May this thread be held to read its result? Counted, so that make_way() can wait. */
+static bool begin_hold(struct monitor *monitor, struct thread *thread)
+{
+	struct process *process = thread->process;
+
+	if (!process)
+		return true;
+	lock(monitor);
+	bool may = process->free_until_ns == 0 || clock_monotonic_ns() > process->free_until_ns;
+	if (may)
+		process->captures++;
+	unlock(monitor);
+	return may;
+}
+
+static void end_hold(struct monitor *monitor, struct thread *thread)
+{
+	lock(monitor);
+	if (thread->process)
+		thread->process->captures--;
+	unlock(monitor);
+}
+
 static void explain(struct worker *worker, struct thread *thread, const struct stop *stop,
 		    const struct syscall_row *row)
 {
@@ -271,6 +326,10 @@ static void explain(struct worker *worker, struct thread *thread, const struct s
 	bool context = changes_context(&decoded);
 	if (row->special == SPECIAL_mark && thread->process)
 		thread->process->refresh = true;
+	if (row->effect == EFFECT_proc_trace && syscall_number(row) == SYS_ptrace)
+		make_way(worker, stop, &decoded);
+	bool held = begin_hold(monitor, thread);
+	act.never_wait = act.never_wait || !held;
 	act_begin(&monitor->actor, &act);
 	if (act.executed)
 		after_exec(worker, thread, &act, &decoded);
@@ -287,6 +346,8 @@ static void explain(struct worker *worker, struct thread *thread, const struct s
 	if (exec)
 		fd_close(&thread->target.memory);
 	act_end(&monitor->actor, &act);
+	if (held)
+		end_hold(monitor, thread);
 }
 
 /* Calls outside the table: foreign architectures and numbers that it does not know. Refused, and recorded as that. */
