@@ -32,7 +32,7 @@ struct scribe {
 	uint64_t retry_ns;  /* when to try again; 0 while writing works */
 	uint64_t malformed; /* ring entries that were no records */
 	uint64_t ended_ns;  /* when closing was asked for, or the guardian vanished; 0 before */
-	bool any, ring_over, guardian_gone, closing, complete;
+	bool any, ring_over, guardian_gone, detached, producer_gone, closing, complete;
 	char reason[256];
 };
 
@@ -207,11 +207,27 @@ static void take_message(struct scribe *scribe, int timeout_ms)
 			 reason.data ? reason.data : "");
 		if (message.fields[0].number != 1)
 			set_reason(scribe, text[0] ? text : "not said");
+	} else if (message.type == MESSAGE_detach) {
+		/* The command has ended and its status is told: the rest is between the monitor and us. */
+		(void)drain(scribe);
+		flush(scribe);
+		tell(scribe, &(struct message){.type = MESSAGE_store_ready});
+		scribe->guardian_gone = true;
+		scribe->detached = true;
+		return;
 	} else {
 		scribe->guardian_gone = true;
 		set_reason(scribe, "the guardian sent what it must not");
 	}
 	scribe->ended_ns = clock_monotonic_ns();
+}
+
+/* Nothing is ever sent through the lifeline: it only ends with the monitor. */
+static void look_for_producer(struct scribe *scribe)
+{
+	struct pollfd wait = {.fd = scribe->config->lifeline};
+	if (scribe->config->lifeline > 0 && poll(&wait, 1, 0) > 0 && (wait.revents & POLLHUP))
+		scribe->producer_gone = true;
 }
 
 /* May the run be closed, now that the ring was found empty? */
@@ -221,6 +237,12 @@ static bool is_over(struct scribe *scribe)
 		return false;
 	if (scribe->ring_over)
 		return true;
+	if (scribe->producer_gone) {
+		set_reason(scribe, "the monitor ended early");
+		return true;
+	}
+	if (scribe->detached)
+		return false;
 	/* When the guardian knows that the run is incomplete, it knows that the monitor is gone. */
 	if (scribe->closing && !scribe->complete)
 		return true;
@@ -233,6 +255,8 @@ static bool is_over(struct scribe *scribe)
 static void serve(struct scribe *scribe)
 {
 	for (;;) {
+		/* Before the drain: what was committed by then is read. */
+		look_for_producer(scribe);
 		bool empty = drain(scribe);
 		if (empty && scribe->batch)
 			flush(scribe);

@@ -35,9 +35,9 @@ assert_effect kind=file.delete 'path~/cc\w+\.s$' result.state=ok
 
 same_outcome tar 'mkdir -p t/u; for i in 1 2 3 4 5 6 7 8 9; do echo $i >t/u/$i; done; ln -s u/1 t/link; ln t/u/2 t/hard; chmod 600 t/u/3
 	tar --sort=name --mtime=@0 -cf t.tar t; tar -czf t.tgz -C t u && rm t.tgz; mkdir x; tar -xf t.tar -C x; diff -r t x/t; tar -tf t.tar'
-assert_effect kind=file.symlink "path=$PWD/tar/w/x/t/link" to=u/1 result.state=ok
+assert_effect kind=file.symlink "path=$PWD/tar/w/x/t/link" to.text=u/1 result.state=ok
 assert_effect kind=file.link 'result.state=ok' 'to.path~/x/t/'
-assert_effect --at-least 9 kind=file.create 'path~/x/t/u/\d$' result.state=ok
+assert_effect --at-least 8 kind=file.create 'path~/x/t/u/\d$' result.state=ok
 
 same_outcome sqlite 'sqlite3 d.db "PRAGMA journal_mode=WAL; CREATE TABLE t(a); INSERT INTO t VALUES(1),(2); SELECT sum(a) FROM t;"
 	sqlite3 e.db "CREATE TABLE t(a); BEGIN; INSERT INTO t VALUES(3); COMMIT; VACUUM; SELECT * FROM t;"; sqlite3 e.db "PRAGMA integrity_check"'
@@ -75,7 +75,7 @@ same_outcome npm 'mkdir dep app; echo "{\"name\":\"dep\",\"version\":\"1.0.0\",\
 	printf "#!/usr/bin/env node\nconsole.log(\"dep\")\n" >dep/d.js; chmod 755 dep/d.js; cd app
 	echo "{\"name\":\"app\",\"version\":\"1.0.0\",\"scripts\":{\"test\":\"dep\"}}" >package.json
 	npm install --offline --no-audit --no-fund ../dep; npm test --silent'
-assert_effect kind=file.symlink "path=$PWD/npm/w/app/node_modules/dep" to=../../dep result.state=ok
+assert_effect kind=file.symlink "path=$PWD/npm/w/app/node_modules/dep" to.text=../../dep result.state=ok
 assert_effect kind=file.create 'path~/app/package-lock\.json'
 
 same_outcome agent "'$FIXTURES/sample-agent' >/dev/null"

@@ -30,7 +30,7 @@
 enum { ROW_FD = 3 };
 
 struct row_case {
-	const char *row;    /* name of the row in specs/syscalls.def */
+	const char *row; /* name of the row in specs/syscalls.def */
 	void (*run)(void);
 };
 

@@ -5,6 +5,32 @@
 
 #include "row.h"
 
+/* Newer architectures lack the calls that have a younger brother with a directory. Their cases do nothing there. */
+__attribute__((unused)) static void row_nothing(void)
+{
+}
+
+#ifdef SYS_open
+#define ROW_OLD_CALL(run) (run)
+#else
+#define ROW_OLD_CALL(run) (false ? (run) : row_nothing)
+#define SYS_open (-1)
+#define SYS_creat (-1)
+#define SYS_rename (-1)
+#define SYS_unlink (-1)
+#define SYS_rmdir (-1)
+#define SYS_mkdir (-1)
+#define SYS_mknod (-1)
+#define SYS_link (-1)
+#define SYS_symlink (-1)
+#define SYS_chmod (-1)
+#define SYS_chown (-1)
+#define SYS_lchown (-1)
+#define SYS_utime (-1)
+#define SYS_utimes (-1)
+#define SYS_futimesat (-1)
+#endif
+
 /* A file of root's on every machine: what others may not do, they may not do to it. */
 #define ROW_FOREIGN "/etc/passwd"
 

@@ -369,7 +369,7 @@ static void say_fspick(const char *given, const char *path)
 
 	begin("fspick", path, result);
 	row_inode("", &status);
-	if (given != path)
+	if (strcmp(given, path) != 0)
 		row_text("as_given", given);
 	row_hex("args.flags", FSPICK_CLOEXEC);
 	row_value(result);
@@ -437,7 +437,7 @@ static void say_chroot(const char *given, const char *path)
 
 	row_expect("chroot", "priv.root", result);
 	row_text("path", path);
-	if (given != path)
+	if (strcmp(given, path) != 0)
 		row_text("as_given", given);
 	if (there)
 		row_inode("", &status);

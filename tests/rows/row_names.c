@@ -462,11 +462,21 @@ static void test_symlinkat(void)
 int main(int argc, char **argv)
 {
 	static const struct row_case cases[] = {
-	    {"rename", test_rename},   {"renameat", test_renameat},   {"renameat2", test_renameat2},
-	    {"unlink", test_unlink},   {"unlinkat", test_unlinkat},   {"rmdir", test_rmdir},
-	    {"mkdir", test_mkdir},     {"mkdirat", test_mkdirat},     {"mknod", test_mknod},
-	    {"mknodat", test_mknodat}, {"link", test_link},           {"linkat", test_linkat},
-	    {"symlink", test_symlink}, {"symlinkat", test_symlinkat}, {NULL, NULL},
+	    {"rename", ROW_OLD_CALL(test_rename)},
+	    {"renameat", test_renameat},
+	    {"renameat2", test_renameat2},
+	    {"unlink", ROW_OLD_CALL(test_unlink)},
+	    {"unlinkat", test_unlinkat},
+	    {"rmdir", ROW_OLD_CALL(test_rmdir)},
+	    {"mkdir", ROW_OLD_CALL(test_mkdir)},
+	    {"mkdirat", test_mkdirat},
+	    {"mknod", ROW_OLD_CALL(test_mknod)},
+	    {"mknodat", test_mknodat},
+	    {"link", ROW_OLD_CALL(test_link)},
+	    {"linkat", test_linkat},
+	    {"symlink", ROW_OLD_CALL(test_symlink)},
+	    {"symlinkat", test_symlinkat},
+	    {NULL, NULL},
 	};
 
 	umask(022);

@@ -1,5 +1,7 @@
 /* Starting programs. */
-#include "row_child.h"
+#include "row_process.h"
+
+#include <pthread.h>
 
 #ifndef AT_EXECVE_CHECK
 #define AT_EXECVE_CHECK 0x10000
@@ -30,12 +32,27 @@ static void write_file(const char *name, const char *text, mode_t mode)
 }
 
 struct attempt {
+	bool thread; /* not by the thread that the process began with */
 	int directory;
 	const char *path;
 	int flags; /* -1: execve */
 	int error; /* what the call came back with */
 	int status;
+	int tell;
 };
+
+static void *call_exec(void *argument)
+{
+	const struct attempt *attempt = argument;
+
+	if (attempt->flags < 0)
+		syscall(SYS_execve, attempt->path, arguments, environment);
+	else
+		syscall(SYS_execveat, attempt->directory, attempt->path, arguments, environment, attempt->flags);
+	int error = errno;
+	(void)!write(attempt->tell, &error, sizeof(error));
+	_exit(0);
+}
 
 /* Exec in a child. A pipe that closes on exec tells whether the call came back. */
 static void try_exec(struct attempt *attempt)
@@ -44,16 +61,15 @@ static void try_exec(struct attempt *attempt)
 
 	if (pipe2(tell, O_CLOEXEC) != 0)
 		row_give_up("pipe2");
+	attempt->tell = tell[1];
 	pid_t pid = fork();
 	if (pid == 0) {
-		if (attempt->flags < 0)
-			syscall(SYS_execve, attempt->path, arguments, environment);
-		else
-			syscall(SYS_execveat, attempt->directory, attempt->path, arguments, environment,
-				attempt->flags);
-		int error = errno;
-		(void)!write(tell[1], &error, sizeof(error));
-		_exit(0);
+		pthread_t thread;
+		if (!attempt->thread)
+			call_exec(attempt);
+		else if (pthread_create(&thread, NULL, call_exec, attempt) == 0)
+			pthread_join(thread, NULL);
+		_exit(98);
 	}
 	close(tell[1]);
 	attempt->error = 0;
@@ -63,7 +79,7 @@ static void try_exec(struct attempt *attempt)
 	attempt->status = row_wait(pid);
 }
 
-/* What every exec tells; the rest is the caller's. */
+/* What every exec tells; the rest is the caller's. The name stands as it was given, be it that of a link. */
 static void begin(const char *row, const struct attempt *attempt, const char *path)
 {
 	char here[PATH_MAX];
@@ -116,7 +132,7 @@ static void execve_program(void)
 		row_give_up("symlink");
 	attempt.path = "program-link";
 	try_exec(&attempt);
-	begin("execve", &attempt, own_program());
+	begin("execve", &attempt, row_path("program-link"));
 	expect_image(own_program());
 	row_done();
 }
@@ -131,6 +147,37 @@ static void execve_script(void)
 	begin("execve", &attempt, row_path("script"));
 	expect_image("/bin/sh");
 	row_json("image.interpreters", "[\"/bin/sh\"]");
+	row_done();
+}
+
+static void execve_script_link(void)
+{
+	struct attempt attempt = {.path = "script-link", .flags = -1};
+
+	if (symlink("script", "script-link") != 0)
+		row_give_up("symlink");
+	try_exec(&attempt);
+	check_status(&attempt, 7);
+	begin("execve", &attempt, row_path("script-link"));
+	expect_image("/bin/sh");
+	row_json("image.interpreters", "[\"/bin/sh\"]");
+	row_done();
+}
+
+/* The other threads end, and this one takes over the process's id. */
+static void execve_thread(void)
+{
+	struct attempt attempt = {.thread = true, .path = "./program-link", .flags = -1};
+
+	try_exec(&attempt);
+	check_status(&attempt, 0);
+	begin("execve", &attempt, row_path("program-link"));
+	expect_image(own_program());
+	row_done();
+
+	attempt = (struct attempt){.thread = true, .path = "no-such-thread-tool", .flags = -1};
+	try_exec(&attempt);
+	begin("execve", &attempt, row_path("no-such-thread-tool"));
 	row_done();
 }
 
@@ -193,7 +240,7 @@ static void execve_search(void)
 		snprintf(path, sizeof(path), "%s", row_path(names[i]));
 		struct attempt attempt = {.path = path, .flags = -1};
 		try_exec(&attempt);
-		begin("execve", &attempt, attempt.error ? path : own_program());
+		begin("execve", &attempt, path);
 		if (attempt.error == 0)
 			expect_image(own_program());
 		row_done();
@@ -204,7 +251,9 @@ static void row_execve(void)
 {
 	execve_program();
 	execve_script();
+	execve_script_link();
 	execve_chain();
+	execve_thread();
 	execve_failures();
 	execve_search();
 }
@@ -218,7 +267,7 @@ static void execveat_program(int here)
 		row_give_up("at-program");
 	try_exec(&attempt);
 	check_status(&attempt, 0);
-	begin("execveat", &attempt, own_program());
+	begin("execveat", &attempt, row_path("at-program"));
 	expect_image(own_program());
 	row_json("flags", "[]");
 	row_done();
@@ -264,7 +313,7 @@ static void row_execveat(void)
 	execveat_program(here);
 	execveat_failures(here);
 	try_exec(&check);
-	row_absent("execveat", "\"flags\":[\"AT_EXECVE_CHECK\"]");
+	row_no_effect("execveat", "\"flags\":[\"AT_EXECVE_CHECK\"]");
 	close(here);
 }
 

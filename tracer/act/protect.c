@@ -4,10 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,7 +44,18 @@ static bool can_name_us(const struct protection *protection, const struct target
 	return target->pid_namespace == protection->pid_namespace;
 }
 
-/* Where SIGIO and its relatives are told to go: as good as kill(2) (fcntl(2), F_SETOWN). */
+/* A process group with one of us in it. */
+static bool is_our_group(const struct protection *protection, int64_t group)
+{
+	const pid_t ours[] = {protection->guardian, protection->monitor, protection->keeper, protection->scribe};
+
+	for (size_t i = 0; group > 0 && i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (ours[i] > 0 && getpgid(ours[i]) == group)
+			return true;
+	return false;
+}
+
+/* Where SIGIO and its relatives are told to go: as good as kill(2) (fcntl(2), F_SETOWN). Groups are negative. */
 static int64_t signal_owner(const struct stop *stop, const struct target *target)
 {
 	struct {
@@ -49,10 +64,10 @@ static int64_t signal_owner(const struct stop *stop, const struct target *target
 	} owner;
 	int pid;
 
-	if (target->memory < 0)
-		return 0;
 	if (stop->number == SYS_fcntl && (int)stop->args[1] == F_SETOWN)
 		return (int)stop->args[2];
+	if (target->memory < 0)
+		return 0;
 	if (stop->number == SYS_fcntl && (int)stop->args[1] == F_SETOWN_EX &&
 	    memory_read(target->memory, stop->args[2], &owner, sizeof(owner)) == 0)
 		return owner.type == F_OWNER_PGRP ? -(int64_t)owner.pid : owner.pid;
@@ -60,6 +75,102 @@ static int64_t signal_owner(const struct stop *stop, const struct target *target
 	    memory_read(target->memory, stop->args[2], &pid, sizeof(pid)) == 0)
 		return pid;
 	return 0;
+}
+
+/* Priorities are set for a process or, negative here, a group; the agent's own may well be set, it harms nobody. */
+static int64_t priority_owner(const struct protection *protection, const struct stop *stop)
+{
+	enum { IO_PROCESS = 1, IO_GROUP = 2 };
+	int which = (int)stop->args[0], who = (int)stop->args[1];
+
+	bool io = stop->number == SYS_ioprio_set;
+	if (!io && stop->number != SYS_setpriority)
+		return 0;
+	if (which == (io ? IO_PROCESS : PRIO_PROCESS))
+		return who;
+	return which == (io ? IO_GROUP : PRIO_PGRP) && who != protection->guardian_group ? -(int64_t)who : 0;
+}
+
+/* pidfd_send_signal(2) takes a folder of /proc as well, and can mean the whole group. */
+static int64_t pidfd_owner(const struct stop *stop, const struct target *target, int64_t named)
+{
+	enum { PROCESS_GROUP = 1 << 2 };
+	struct task_status status;
+	struct statfs system;
+	char name[32];
+
+	if (stop->number != SYS_pidfd_send_signal)
+		return 0;
+	pid_t pid = (pid_t)named;
+	if (pid <= 0) {
+		snprintf(name, sizeof(name), "fd/%d", (int)stop->args[0]);
+		int folder CLEANUP_FD = openat(target->task, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (folder < 0 || fstatfs(folder, &system) != 0 || system.f_type != PROC_SUPER_MAGIC ||
+		    !procfs_status(folder, &status))
+			return 0;
+		pid = status.tgid;
+	}
+	/* 0 asks whether it is there; what is not deadly is blocked in our processes. */
+	bool deadly = (int)stop->args[1] == SIGKILL || (int)stop->args[1] == SIGSTOP;
+	return (stop->args[3] & PROCESS_GROUP) == 0 ? pid : deadly ? -(int64_t)getpgid(pid) : 0;
+}
+
+/* Besides the target that the decoder found: a call that names one of us, or a group that we are in. */
+static bool names_us(const struct protection *protection, const struct stop *stop, const struct target *target,
+		     const struct effect_target *whom)
+{
+	int64_t owners[] = {
+	    whom->present && whom->pid > 0 ? whom->pid : 0,
+	    signal_owner(stop, target),
+	    priority_owner(protection, stop),
+	    pidfd_owner(stop, target, whom->present ? whom->pid : 0),
+	};
+
+	for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++)
+		if (owners[i] < 0 ? is_our_group(protection, -owners[i]) : belongs_to_us(protection, owners[i]))
+			return true;
+	/* The group that the agent shares with the guardian is signalled one by one; others hold nobody but us. */
+	return whom->present && whom->pid < -1 && -whom->pid != protection->guardian_group &&
+	       is_our_group(protection, -whom->pid);
+}
+
+/* The process below whose folder of /proc a path lies; 0 when there is none. `rest` is the path in that folder. */
+static pid_t process_of_path(struct bytes path, struct bytes *rest)
+{
+	static const char prefix[] = "/proc/";
+	size_t length = sizeof(prefix) - 1;
+	pid_t pid = 0;
+
+	if (!path.data || path.size <= length || memcmp(path.data, prefix, length) != 0)
+		return 0;
+	while (length < path.size && path.data[length] >= '0' && path.data[length] <= '9' && pid < 100000000)
+		pid = pid * 10 + (path.data[length++] - '0');
+	if (length >= path.size || path.data[length] != '/')
+		return 0;
+	*rest = (struct bytes){path.data + length, path.size - length};
+	return pid;
+}
+
+/* The memory that records pass through, by whatever link of /proc somebody got at it (base/ring.c). */
+static bool is_our_ring(const struct effect_object *object)
+{
+	return bytes_start_with(object->path, BYTES("/memfd:assure-ring")) ||
+	       bytes_start_with(object->host_path, BYTES("/memfd:assure-ring"));
+}
+
+/* Our memory and our settings in /proc; that everybody may look at the rest is what ps(1) lives on. */
+static bool in_our_proc(const struct protection *protection, const struct effect *effect)
+{
+	struct bytes rest;
+	const struct effect_object *object = &effect->object;
+	if (is_our_ring(object))
+		return true;
+	pid_t pid = process_of_path(object->host_path.data ? object->host_path : object->path, &rest);
+
+	if (pid <= 0 || !belongs_to_us(protection, pid))
+		return false;
+	bool memory = rest.size >= 4 && memcmp(rest.data + rest.size - 4, "/mem", 4) == 0;
+	return memory || (effect->kind != EFFECT_file_read && effect->kind != EFFECT_proc_exec);
 }
 
 static bool in_state(const struct protection *protection, const struct effect_object *object)
@@ -95,10 +206,7 @@ enum protect_verdict protect_check(const struct protection *protection, const st
 
 	*error = EPERM;
 	if (can_name_us(protection, target)) {
-		if (whom->present && belongs_to_us(protection, whom->pid))
-			return PROTECT_REFUSE;
-		int64_t owner = signal_owner(stop, target);
-		if (owner != 0 && (belongs_to_us(protection, owner) || owner == -protection->guardian_group))
+		if (names_us(protection, stop, target, whom))
 			return PROTECT_REFUSE;
 		int signal = (int)stop->args[1];
 		/* Everything else is blocked in our processes. */
@@ -111,7 +219,8 @@ enum protect_verdict protect_check(const struct protection *protection, const st
 	for (size_t i = 0; i < decoded->count; i++) {
 		effect = &decoded->effects[i];
 		*error = EACCES;
-		if (in_state(protection, &effect->object) || in_state(protection, &effect->to))
+		if (in_state(protection, &effect->object) || in_state(protection, &effect->to) ||
+		    (can_name_us(protection, target) && in_our_proc(protection, effect)))
 			return PROTECT_REFUSE;
 		*error = EBUSY;
 		if (displaces_state(protection, target, effect))

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -161,14 +162,52 @@ size_t reading_effects(struct reading *reading, size_t count)
 	return count;
 }
 
-static void find_at_flags(struct reading *reading)
+/* The flags of an open, wherever its row has them; creat(2) has them in its name. */
+static void find_open_flags(struct reading *reading, size_t index)
 {
+	struct open_how how = {0};
+	uint64_t size = reading_arg(reading, index + 1);
+
+	switch (reading->row->args[index].kind) {
+	case ARG_open_flags:
+		reading->open_flags = (uint32_t)reading_arg(reading, index);
+		break;
+	case ARG_open_how:
+		if (reading_memory(reading, reading_arg(reading, index), &how, size < sizeof(how) ? size : sizeof(how)))
+			reading->open_flags = how.flags;
+		break;
+	default:
+		break;
+	}
+}
+
+/* What stands behind a path but decides how it is resolved. */
+static void read_ahead(struct reading *reading)
+{
+	reading->open_flags = O_CREAT | O_WRONLY | O_TRUNC;
 	for (size_t i = 0; i < SYSCALL_ARGS && reading->row->args[i].name; i++) {
+		find_open_flags(reading, i);
 		if (classes[reading->row->args[i].kind] != CLASS_AT_FLAGS)
 			continue;
 		reading->at_flags = reading_arg(reading, i);
 		reading->has_at_flags = true;
 	}
+}
+
+/* Messages last: each becomes an effect with all that the other arguments say. */
+static void read_arguments(struct reading *reading)
+{
+	size_t messages = SYSCALL_ARGS;
+
+	for (size_t i = 0; i < SYSCALL_ARGS && reading->row->args[i].name; i++) {
+		enum arg_class class = classes[reading->row->args[i].kind];
+		if (class == CLASS_MSGHDR || class == CLASS_MMSGHDR)
+			messages = i;
+		else
+			readers[class](reading, i);
+	}
+	if (messages < SYSCALL_ARGS)
+		readers[classes[reading->row->args[messages].kind]](reading, messages);
 }
 
 static void choose_effect(struct reading *reading)
@@ -198,10 +237,12 @@ enum decode_state decode(struct decoder *decoder, const struct target *target, c
 	out->effects->syscall = row->name;
 	out->effects->how = HOW_observed;
 	choose_effect(&reading);
-	find_at_flags(&reading);
-	for (size_t i = 0; i < SYSCALL_ARGS && row->args[i].name; i++)
-		readers[classes[row->args[i].kind]](&reading, i);
+	read_ahead(&reading);
+	read_arguments(&reading);
 	specials[row->special](&reading);
+	/* A file without a name is known by the descriptor that comes back. */
+	if (out->effects->kind == EFFECT_file_create && !out->request.path.data)
+		out->opens = true;
 	for (size_t i = 0; i < out->count; i++)
 		reading_delegates(&reading, &out->effects[i]);
 	if (out->count == 0)

@@ -14,6 +14,12 @@ enum { CACHE_ENTRIES = 64 };
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
+#ifndef PID_FS_MAGIC
+#define PID_FS_MAGIC 0x50494446
+#endif
+#ifndef MQUEUE_MAGIC
+#define MQUEUE_MAGIC 0x19800202
+#endif
 #ifndef ZFS_SUPER_MAGIC
 #define ZFS_SUPER_MAGIC 0x2fc12fc1
 #endif
@@ -61,6 +67,13 @@ static const struct {
     {EROFS_SUPER_MAGIC_V1, {.local = true}},
     {MSDOS_SUPER_MAGIC, {.local = true}},
     {ISOFS_SUPER_MAGIC, {.local = true}},
+    {NSFS_MAGIC, {.local = true, .kernel = true}},
+    {PID_FS_MAGIC, {.local = true, .kernel = true}},
+    {MQUEUE_MAGIC, {.local = true}},
+    {BPF_FS_MAGIC, {.local = true, .kernel = true}},
+    {SECURITYFS_MAGIC, {.local = true, .kernel = true}},
+    {BINFMTFS_MAGIC, {.local = true, .kernel = true}},
+    {ANON_INODE_FS_MAGIC, {.local = true, .kernel = true}},
     {PROC_SUPER_MAGIC, {.local = true, .kernel = true, .procfs = true}},
     {SYSFS_MAGIC, {.local = true, .kernel = true}},
     {CGROUP_SUPER_MAGIC, {.local = true, .kernel = true}},

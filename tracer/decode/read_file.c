@@ -11,12 +11,23 @@
 
 #include "reading.h"
 
-/* FIFOs, sockets and devices may wait for somebody; so may file systems that somebody serves. */
+/* File systems that somebody serves may wait for that somebody, who may be of the tree. */
 static void note_waiting(struct reading *reading, const struct path_facts *facts)
 {
-	if (facts->exists && !S_ISREG(facts->mode) && !S_ISDIR(facts->mode) && !S_ISLNK(facts->mode))
-		reading->out->waits = WAITS_PEER;
 	if ((facts->exists || facts->parent_exists) && !facts->local)
+		reading->out->waits = WAITS_PEER;
+}
+
+/* Operations on a descriptor may wait for what is behind a device, a FIFO or a socket; changing its inode does not. */
+static void note_waiting_for_device(struct reading *reading, const struct path_facts *facts)
+{
+	bool inode = facts->exists && (S_ISREG(facts->mode) || S_ISDIR(facts->mode) || S_ISLNK(facts->mode));
+	enum effect_kind kind = reading->effect->kind;
+	bool about_inode = kind == EFFECT_file_mode || kind == EFFECT_file_owner || kind == EFFECT_file_xattr ||
+			   kind == EFFECT_file_times || kind == EFFECT_proc_signal;
+
+	note_waiting(reading, facts);
+	if (facts->exists && !inode && !about_inode)
 		reading->out->waits = WAITS_PEER;
 }
 
@@ -37,7 +48,9 @@ static void resolve(struct reading *reading, size_t index, bool follow, struct e
 	uint64_t address = reading_arg(reading, index);
 	struct path_request request = {.base = reading->base, .follow = follow};
 
-	request.empty_is_base = reading->has_at_flags && (reading->at_flags & AT_EMPTY_PATH);
+	/* The new mount calls have flags of their own for it; without them the kernel refuses. */
+	request.empty_is_base = reading->has_at_flags ? (reading->at_flags & AT_EMPTY_PATH) != 0
+						      : reading->effect->kind == EFFECT_mount_change;
 	if (address == 0) {
 		/* A null path means the descriptor itself where the call allows it (utimensat, statx and others). */
 		if (reading->base != PATH_BASE_CWD)
@@ -56,6 +69,10 @@ static void resolve(struct reading *reading, size_t index, bool follow, struct e
 
 static bool follows(const struct reading *reading, bool by_default)
 {
+	/* With O_NOFOLLOW a link at the end is an error, with O_EXCL it is what is in the way: it is the object. */
+	if (reading->row->special == SPECIAL_open)
+		return !(reading->open_flags & O_NOFOLLOW) &&
+		       (reading->open_flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
 	if (!reading->has_at_flags)
 		return by_default;
 	if (reading->at_flags & AT_SYMLINK_NOFOLLOW)
@@ -90,7 +107,7 @@ void read_fd(struct reading *reading, size_t index)
 	path_of_descriptor(reading->decoder->cache, reading->target, (int)reading_arg(reading, index),
 			   reading_arena(reading), &reading->effect->object, &reading->out->facts);
 	reading_add_int(reading, reading_name(reading, index), (int)reading_arg(reading, index));
-	note_waiting(reading, &reading->out->facts);
+	note_waiting_for_device(reading, &reading->out->facts);
 }
 
 void read_fd_to(struct reading *reading, size_t index)
@@ -105,6 +122,15 @@ void read_text(struct reading *reading, size_t index)
 	if (reading_arg(reading, index) != 0)
 		reading_add_bytes(reading, reading_name(reading, index),
 				  reading_string(reading, reading_arg(reading, index), PATH_MAX));
+}
+
+void read_sized_text(struct reading *reading, size_t index)
+{
+	uint64_t size = reading_arg(reading, index + 1);
+
+	if (reading_arg(reading, index) != 0 && size > 0 && size <= PATH_MAX)
+		reading_add_bytes(reading, reading_name(reading, index),
+				  reading_bytes(reading, reading_arg(reading, index), (size_t)size));
 }
 
 void read_text_to(struct reading *reading, size_t index)
@@ -157,14 +183,14 @@ void read_open_how(struct reading *reading, size_t index)
 	}
 	if (how.resolve)
 		reading_add_hex(reading, "resolve", how.resolve);
-	/* special_open() wants the flags where openat() has them. */
-	reading->at_flags = how.flags;
 }
 
 void read_mode(struct reading *reading, size_t index)
 {
 	reading->effect->has_mode = true;
-	reading->effect->mode = (uint32_t)reading_arg(reading, index) & (S_IFMT | 07777);
+	/* Only mknod takes a file type; others pass on what stat() gave them, and the kernel looks at the rest alone. */
+	uint32_t mask = reading->row->effect == EFFECT_node_create ? S_IFMT | 07777 : 07777;
+	reading->effect->mode = (uint32_t)reading_arg(reading, index) & mask;
 }
 
 void read_dev(struct reading *reading, size_t index)

@@ -14,7 +14,7 @@
 /* What an effect record can hold of an argument vector; the rest is counted. */
 enum { VECTOR_BYTES_LIMIT = 40000, VECTOR_COUNT_LIMIT = 4096, VECTOR_SCAN_LIMIT = 1 << 20, STRING_LIMIT = 131072 };
 
-static void set_target(struct reading *reading, int64_t pid)
+void reading_target(struct reading *reading, int64_t pid)
 {
 	struct effect_target *target = &reading->effect->target;
 	char path[PATH_MAX];
@@ -31,7 +31,7 @@ static void set_target(struct reading *reading, int64_t pid)
 
 void read_pid(struct reading *reading, size_t index)
 {
-	set_target(reading, (int)reading_arg(reading, index));
+	reading_target(reading, (int)reading_arg(reading, index));
 }
 
 void read_pidfd(struct reading *reading, size_t index)
@@ -41,17 +41,18 @@ void read_pidfd(struct reading *reading, size_t index)
 
 	reading_add_int(reading, reading_name(reading, index), fd);
 	if (pid > 0)
-		set_target(reading, pid);
+		reading_target(reading, pid);
 }
 
 void read_signal(struct reading *reading, size_t index)
 {
 	int number = (int)reading_arg(reading, index);
-	const char *name = number > 0 && number < SIGRTMIN ? sigabbrev_np(number) : NULL;
+	char text[SIGNAL_NAME_SIZE];
+	const char *name = flags_signal_name(number, text);
 
 	if (name)
 		reading_add_bytes(reading, reading_name(reading, index),
-				  arena_format(reading_arena(reading), "SIG%s", name));
+				  arena_copy(reading_arena(reading), bytes_of(name)));
 	else
 		reading_add_int(reading, reading_name(reading, index), number);
 }

@@ -10,14 +10,17 @@
 #include "kernel_constants.h"
 #include "reading.h"
 
-enum { MESSAGES_LIMIT = 1024, CONTROL_LIMIT = 65536, PAYLOAD_LIMIT = 512, PASSED_LIMIT = 253 /* SCM_MAX_FD */ };
+enum { MESSAGES_LIMIT = 1024, CONTROL_LIMIT = 1 << 20, PAYLOAD_LIMIT = 512, PASSED_LIMIT = 253 /* SCM_MAX_FD */ };
 
 void read_sockfd(struct reading *reading, size_t index)
 {
 	int fd = (int)reading_arg(reading, index);
 
 	reading_add_int(reading, reading_name(reading, index), fd);
-	(void)socket_look(reading, fd, &reading->socket);
+	bool serves = reading->effect->kind == EFFECT_net_listen || reading->effect->kind == EFFECT_net_accept;
+	(void)socket_look(reading, fd, serves, &reading->socket);
+	if (serves)
+		reading->effect->local = reading->socket.local;
 	reading->out->waits = WAITS_PEER;
 	/* Setting up a socket waits for nobody. */
 	if (reading->out->handling == HANDLING_verify)
@@ -45,10 +48,10 @@ static void read_address(struct reading *reading, uint64_t address, uint64_t siz
 
 	if (address == 0)
 		return;
-	/* The kernel refuses longer ones. */
+	/* Longer ones are refused, in a struct msghdr cut. */
 	if (size > sizeof(storage)) {
 		reading_add_uint(reading, "addrlen", size);
-		return;
+		size = sizeof(storage);
 	}
 	if (!reading_memory(reading, address, &storage, (size_t)size))
 		return;
@@ -62,6 +65,9 @@ void read_sockaddr(struct reading *reading, size_t index)
 {
 	bool own = reading->effect->kind == EFFECT_net_bind;
 
+	/* A unix socket comes into being at its name: after the call it can be looked at. */
+	if (own)
+		reading->socket_request = &reading->out->request;
 	read_address(reading, reading_arg(reading, index), (uint32_t)reading_arg(reading, index + 1),
 		     own ? &reading->effect->local : &reading->effect->peer);
 }
@@ -105,41 +111,58 @@ static void read_control(struct reading *reading, uint64_t address, uint64_t siz
 {
 	if (address == 0 || size < sizeof(struct cmsghdr))
 		return;
-	if (size > CONTROL_LIMIT)
+	/* The kernel's own limit (net.core.optmem_max) is far below; beyond ours something may go unseen. */
+	if (size > CONTROL_LIMIT) {
 		size = CONTROL_LIMIT;
+		reading->out->unreadable++;
+	}
 	struct bytes control = reading_bytes(reading, address, (size_t)size);
 	if (!control.data)
+		return;
+	int *fds = arena_alloc(reading_arena(reading), PASSED_LIMIT * sizeof(*fds));
+	size_t passed = 0;
+	if (!fds)
 		return;
 	struct msghdr message = {.msg_control = (void *)(uintptr_t)control.data, .msg_controllen = control.size};
 	for (struct cmsghdr *entry = CMSG_FIRSTHDR(&message); entry; entry = CMSG_NXTHDR(&message, entry)) {
 		size_t room = control.size - (size_t)((const char *)entry - control.data);
 		/* The length is the agent's word. */
 		if (entry->cmsg_len < CMSG_LEN(0) || entry->cmsg_len > room)
-			return;
+			break;
 		if (entry->cmsg_level != SOL_SOCKET || entry->cmsg_type != SCM_RIGHTS)
 			continue;
-		int fds[PASSED_LIMIT];
 		size_t count = (entry->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		if (count > PASSED_LIMIT)
-			count = PASSED_LIMIT;
-		memcpy(fds, CMSG_DATA(entry), count * sizeof(int));
+		if (count > PASSED_LIMIT - passed)
+			count = PASSED_LIMIT - passed;
+		memcpy(fds + passed, CMSG_DATA(entry), count * sizeof(int));
+		passed += count;
 		reading->effect->kind = EFFECT_ipc_pass_fd;
-		add_passed(reading, fds, count);
 	}
+	if (reading->effect->kind == EFFECT_ipc_pass_fd)
+		add_passed(reading, fds, passed);
 }
 
+/* The start of a datagram, gathered from its pieces. */
 static void read_payload(struct reading *reading, const struct msghdr *message)
 {
-	struct iovec first;
+	enum { PIECES_LIMIT = 8 };
+	struct iovec pieces[PIECES_LIMIT];
+	size_t count = message->msg_iovlen < PIECES_LIMIT ? message->msg_iovlen : PIECES_LIMIT;
+	char *data = arena_alloc(reading_arena(reading), PAYLOAD_LIMIT);
+	size_t used = 0;
 
 	reading->payload = BYTES_NONE;
-	if (!reading->socket.known || reading->socket.type != SOCK_DGRAM || message->msg_iovlen == 0)
+	if (!data || !reading->socket.known || reading->socket.type != SOCK_DGRAM || count == 0)
 		return;
-	if (!reading_memory(reading, (uint64_t)(uintptr_t)message->msg_iov, &first, sizeof(first)))
+	if (!reading_memory(reading, (uint64_t)(uintptr_t)message->msg_iov, pieces, count * sizeof(pieces[0])))
 		return;
-	size_t size = first.iov_len < PAYLOAD_LIMIT ? first.iov_len : PAYLOAD_LIMIT;
-	if (size > 0)
-		reading->payload = reading_bytes(reading, (uint64_t)(uintptr_t)first.iov_base, size);
+	for (size_t i = 0; i < count && used < PAYLOAD_LIMIT; i++) {
+		size_t size = pieces[i].iov_len < PAYLOAD_LIMIT - used ? pieces[i].iov_len : PAYLOAD_LIMIT - used;
+		if (size > 0 && !reading_memory(reading, (uint64_t)(uintptr_t)pieces[i].iov_base, data + used, size))
+			return;
+		used += size;
+	}
+	reading->payload = (struct bytes){data, used};
 }
 
 static bool is_name_server(const struct effect_peer *peer)
@@ -163,8 +186,10 @@ static bool read_message(struct reading *reading, const struct msghdr *message)
 		if (reading->payload.data && reading_dns(reading, reading->payload))
 			return true;
 	}
-	if (named && !passes && effect->peer.family.data && bytes_equal(effect->peer.family, BYTES("unix")))
-		effect->kind = EFFECT_ipc_send;
+	if (named && !passes)
+		special_sockaddr(reading);
+	else if (named)
+		effect->object = effect->peer.object;
 	if (reading->socket.known && reading->socket.family == AF_NETLINK)
 		effect->kind = EFFECT_net_raw;
 	return named || passes || effect->kind == EFFECT_net_raw;

@@ -17,6 +17,7 @@
 	X(FD, fd)                   \
 	X(FD_TO, fd_to)             \
 	X(TEXT, text)               \
+	X(SIZED_TEXT, sized_text)   \
 	X(TEXT_TO, text_to)         \
 	X(AT_FLAGS, flags)          \
 	X(FLAGS, flags)             \
@@ -59,7 +60,8 @@ struct socket_about {
 	bool known;
 	int family, type, protocol;
 	bool connected;
-	struct effect_peer peer; /* when connected */
+	struct effect_peer local; /* its own address */
+	struct effect_peer peer;  /* when connected */
 };
 
 struct reading {
@@ -72,8 +74,10 @@ struct reading {
 	int base;              /* from the last DIRFD argument */
 	uint64_t at_flags;     /* of the row's AT_FLAGS argument, read beforehand */
 	bool has_at_flags;
-	struct socket_about socket; /* of the row's SOCKFD argument */
-	struct bytes payload;       /* start of what is sent, where DNS is looked for */
+	uint64_t open_flags;                 /* of an open; read beforehand */
+	struct socket_about socket;          /* of the row's SOCKFD argument */
+	struct path_request *socket_request; /* where the name of a unix socket is kept for a second look; or NULL */
+	struct bytes payload;                /* start of what is sent, where DNS is looked for */
 };
 
 /* One argument: its class routine's contract. */
@@ -108,6 +112,9 @@ struct bytes reading_string(struct reading *reading, uint64_t address, size_t li
 /* A string of at most `size` bytes of text at `address`, as bytes; absent when unreadable. */
 struct bytes reading_bytes(struct reading *reading, uint64_t address, size_t size);
 
+/* The process that the call is about: `target`. */
+void reading_target(struct reading *reading, int64_t pid);
+
 /* Add to `args`; silently full past EFFECT_VALUE_LIMIT, which rows are checked against. */
 struct effect_value *reading_value(struct reading *reading, const char *name, enum effect_value_type type);
 void reading_add_int(struct reading *reading, const char *name, int64_t value);
@@ -122,8 +129,8 @@ void reading_add_hex(struct reading *reading, const char *name, uint64_t value);
 /* Make the call `count` effects, each a copy of what the first one holds so far. Returns how many there are room for. */
 size_t reading_effects(struct reading *reading, size_t count);
 
-/* What kind of socket a descriptor of the task is; false when it is none, or cannot be copied. */
-bool socket_look(struct reading *reading, int fd, struct socket_about *about);
+/* What kind of socket a descriptor of the task is (`own_address`: and where it is bound); false when it is none, or cannot be copied. */
+bool socket_look(struct reading *reading, int fd, bool own_address, struct socket_about *about);
 /* An address of `size` bytes as the kernel would read it. False when it is too short for its family. */
 bool socket_address(struct reading *reading, const void *address, size_t size, struct effect_peer *peer);
 /* "tcp", "udp", ... for a type and protocol; absent when they have no name. */

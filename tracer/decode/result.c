@@ -56,6 +56,21 @@ static void look_again(struct decoder *decoder, const struct target *target, con
 		*object = now;
 }
 
+/* The second name means what the first one did: what it had replaced is gone. An exchange swapped the two. */
+static void settle_second_name(struct effect *effect)
+{
+	for (size_t i = 0; i < effect->flag_count; i++)
+		if (strcmp(effect->flags[i], "RENAME_EXCHANGE") == 0)
+			return;
+	if (!effect->object.has_inode)
+		return;
+	effect->to.has_inode = true;
+	effect->to.dev_major = effect->object.dev_major;
+	effect->to.dev_minor = effect->object.dev_minor;
+	effect->to.ino = effect->object.ino;
+	effect->to.type = effect->object.type;
+}
+
 void decode_result(struct decoder *decoder, const struct target *target, struct decoded *decoded, int64_t value)
 {
 	struct effect *effect = decoded->effects;
@@ -78,6 +93,10 @@ void decode_result(struct decoder *decoder, const struct target *target, struct 
 	}
 	look_again(decoder, target, &decoded->request, &effect->object);
 	look_again(decoder, target, &decoded->to_request, &effect->to);
+	if (effect->kind == EFFECT_file_rename || effect->kind == EFFECT_file_link)
+		settle_second_name(effect);
+	if (effect->local.present && effect->kind == EFFECT_node_create)
+		effect->local.object = effect->object;
 }
 
 /* "#! interpreter [argument]": the interpreter's name, or absent when the file is no script. */

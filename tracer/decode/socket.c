@@ -63,7 +63,16 @@ static int option(int fd, int name)
 	return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
 }
 
-bool socket_look(struct reading *reading, int fd, struct socket_about *about)
+static void look_at_address(struct reading *reading, const struct socket_about *about, int status,
+			    const struct sockaddr_storage *address, socklen_t size, struct effect_peer *out)
+{
+	if (status != 0 || size > sizeof(*address))
+		return;
+	(void)socket_address(reading, address, size, out);
+	out->protocol = socket_protocol(about->family, about->type, about->protocol);
+}
+
+bool socket_look(struct reading *reading, int fd, bool own_address, struct socket_about *about)
 {
 	int copy CLEANUP_FD = copy_descriptor(reading->target, fd);
 
@@ -76,12 +85,15 @@ bool socket_look(struct reading *reading, int fd, struct socket_about *about)
 	about->known = true;
 	about->type = option(copy, SO_TYPE);
 	about->protocol = option(copy, SO_PROTOCOL);
-	struct sockaddr_storage address;
+	struct sockaddr_storage address = {0};
 	socklen_t size = sizeof(address);
-	if (getpeername(copy, (struct sockaddr *)&address, &size) == 0 && size <= sizeof(address)) {
-		about->connected = true;
-		(void)socket_address(reading, &address, size, &about->peer);
-		about->peer.protocol = socket_protocol(about->family, about->type, about->protocol);
+	int status = getpeername(copy, (struct sockaddr *)&address, &size);
+	about->connected = status == 0;
+	look_at_address(reading, about, status, &address, size, &about->peer);
+	if (own_address) {
+		size = sizeof(address);
+		status = getsockname(copy, (struct sockaddr *)&address, &size);
+		look_at_address(reading, about, status, &address, size, &about->local);
 	}
 	return true;
 }
@@ -135,6 +147,8 @@ static bool unix_address(struct reading *reading, const void *data, size_t size,
 	struct path_request request = {.base = PATH_BASE_CWD, .path = peer->path, .follow = true};
 	struct path_facts facts;
 	if (peer->path.data) {
+		if (reading->socket_request)
+			*reading->socket_request = request;
 		path_resolve(reading->decoder->cache, reading->target, &request, arena, &peer->object, &facts);
 		if (peer->object.path.data)
 			peer->path = peer->object.path;
@@ -177,7 +191,11 @@ bool socket_address(struct reading *reading, const void *data, size_t size, stru
 	peer->present = true;
 	if (family == AF_UNSPEC) {
 		peer->family = BYTES("unspec");
-		return true;
+		/* But for connect(2), IPv4 sockets take it for an address of their own family. */
+		bool internet = reading->socket.known && reading->socket.family == AF_INET;
+		if (!internet || reading->effect->kind == EFFECT_net_connect)
+			return true;
+		family = AF_INET;
 	}
 	if (family == AF_INET || family == AF_INET6)
 		return internet_address(reading, family, data, size, peer);

@@ -2,9 +2,12 @@
  * What rows do beyond their arguments: specs/specials.def.
  */
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "kernel_constants.h"
 #include "reading.h"
@@ -17,18 +20,6 @@ void special_none(struct reading *reading)
 void special_mark(struct reading *reading)
 {
 	reading->out->count = 0;
-}
-
-/* The flags of an open, wherever its row has them. */
-static uint64_t open_word(const struct reading *reading)
-{
-	for (size_t i = 0; i < SYSCALL_ARGS && reading->row->args[i].name; i++) {
-		if (reading->row->args[i].kind == ARG_open_flags)
-			return (uint32_t)reading_arg(reading, i);
-		if (reading->row->args[i].kind == ARG_open_how)
-			return reading->at_flags;
-	}
-	return O_CREAT | O_WRONLY | O_TRUNC; /* creat(2) */
 }
 
 /* Result unknown yet: by what was asked and what was there (decisions.md, "Kinds"); decode_result() settles it. */
@@ -48,7 +39,8 @@ static enum effect_kind open_kind(const struct reading *reading, uint64_t flags)
 
 void special_open(struct reading *reading)
 {
-	uint64_t flags = open_word(reading);
+	uint64_t flags = reading->open_flags;
+	mode_t mode = reading->out->facts.mode;
 	struct effect *effect = reading->effect;
 
 	if (flags & O_PATH) {
@@ -59,15 +51,14 @@ void special_open(struct reading *reading)
 	reading->out->opens = true;
 	if (!(flags & (O_CREAT | __O_TMPFILE)))
 		effect->has_mode = false;
-	/* O_NOFOLLOW on a link fails; the object is the link itself then, as O_CREAT|O_EXCL never follows either. */
 	if (flags & O_CREAT)
 		reading_add_text(reading, "looked_up", reading->out->facts.exists ? "present" : "absent");
 	if (effect->kind == EFFECT_file_read) {
 		reading->out->handling = HANDLING_let_go;
 		return;
 	}
-	/* Opening a device or a FIFO may wait, but not with O_NONBLOCK; regular files wait for leases only. */
-	if (reading->out->facts.exists && S_ISCHR(reading->out->facts.mode))
+	/* Opening a FIFO waits for its other end, and a device for whatever its driver likes. */
+	if (reading->out->facts.exists && (S_ISFIFO(mode) || S_ISCHR(mode) || S_ISBLK(mode)))
 		reading->out->waits = WAITS_PEER;
 }
 
@@ -123,8 +114,8 @@ void special_sockaddr(struct reading *reading)
 	if (!peer->present)
 		return;
 	if (bytes_equal(peer->family, BYTES("unspec"))) {
-		/* Dissolves a datagram socket's connection; for bind(2) it is the internet's any-address. */
-		if (!own)
+		/* connect(2): dissolves a datagram socket's connection. */
+		if (effect->kind == EFFECT_net_connect)
 			reading->out->count = 0;
 		return;
 	}
@@ -144,13 +135,55 @@ void special_message(struct reading *reading)
 	(void)reading;
 }
 
+/* The caller, or another thread of its process: calls take thread ids where they say pid. */
+static bool is_own_thread(const struct target *target, int64_t pid)
+{
+	char name[32];
+
+	if (pid == target->pid || pid == target->tid)
+		return true;
+	if (pid <= 0)
+		return false;
+	snprintf(name, sizeof(name), "task/%lld", (long long)pid);
+	return faccessat(target->task, name, F_OK, 0) == 0;
+}
+
 void special_others(struct reading *reading)
 {
 	const struct effect_target *target = &reading->effect->target;
 
-	if (target->present &&
-	    (target->pid == 0 || target->pid == reading->target->pid || target->pid == reading->target->tid))
+	if (!target->present)
+		return;
+	/* 0 is the caller itself, but for kill(2) its whole group. */
+	bool own = target->pid == 0 ? reading->effect->kind != EFFECT_proc_signal
+				    : is_own_thread(reading->target, target->pid);
+	if (own)
 		reading->out->count = 0;
+}
+
+/* Where SIGIO and its relatives are told to go: kill(2) by other means (fcntl(2), F_SETOWN). */
+void special_owner(struct reading *reading)
+{
+	struct f_owner_ex owner;
+	int pid = 0;
+	bool is_ioctl = syscall_number(reading->row) == SYS_ioctl;
+	uint64_t command = (uint32_t)reading_arg(reading, 1), argument = reading_arg(reading, 2);
+
+	if (reading->effect->kind != EFFECT_proc_signal)
+		return;
+	if (is_ioctl) {
+		if (!reading_memory(reading, argument, &pid, sizeof(pid)))
+			return;
+	} else if (command == F_SETOWN) {
+		pid = (int)argument;
+	} else if (command == F_SETOWN_EX) {
+		if (!reading_memory(reading, argument, &owner, sizeof(owner)))
+			return;
+		pid = owner.type == F_OWNER_PGRP ? -owner.pid : owner.pid;
+	} else {
+		return; /* F_SETSIG: which signal, not to whom */
+	}
+	reading_target(reading, pid);
 }
 
 void special_timex(struct reading *reading)

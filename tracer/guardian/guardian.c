@@ -23,6 +23,7 @@
 #include "monitor/monitor.h"
 #include "os/filter.h"
 #include "os/notify.h"
+#include "os/probe.h"
 #include "os/procfs.h"
 #include "os/tree.h"
 #include "scribe/scribe.h"
@@ -33,6 +34,7 @@ enum {
 	ARENA_SIZE = 1 << 20,
 	SCRIBE_START_MS = 10000,
 	SCRIBE_CLOSE_MS = 120000,
+	REAP_TRIES = 500,
 };
 
 struct guardian {
@@ -49,6 +51,7 @@ struct guardian {
 	int signals;
 	pid_t monitor, scribe;
 	int monitor_socket, scribe_socket;
+	int lifeline[2]; /* from the monitor to the scribe: ends with the monitor */
 	pid_t agent;
 	bool agent_ended, tree_ended, monitor_gone, scribe_gone, waiting;
 	struct message message; /* the last one received */
@@ -102,7 +105,7 @@ static bool prepare(struct guardian *guardian, struct err *err)
 {
 	const struct guardian_config *config = guardian->config;
 
-	if (!procfs_open(err) ||
+	if (!procfs_open(err) || !probe_required(err) ||
 	    !guardian_find_command(config->argv[0], guardian->program, sizeof(guardian->program), err))
 		return false;
 	if (!notify_check_sizes(err) || !filter_build(&guardian->filter, config->lens, err))
@@ -135,6 +138,8 @@ static bool start_scribe(struct guardian *guardian, struct err *err)
 
 	if (!make_sockets(pair, err))
 		return false;
+	if (pipe2(guardian->lifeline, O_CLOEXEC) != 0)
+		return err_set(err, errno, "making a pipe for our own processes");
 	guardian->scribe = fork();
 	if (guardian->scribe == 0) {
 		struct scribe_config config = {
@@ -142,10 +147,11 @@ static bool start_scribe(struct guardian *guardian, struct err *err)
 		    .run = guardian->outcome->run,
 		    .name = guardian->config->name,
 		    .ring = guardian->ring,
+		    .lifeline = guardian->lifeline[0],
 		    .guardian_socket = pair[1],
 		};
-		int keep[] = {pair[1]};
-		fd_close_from(3, keep, 1);
+		int keep[] = {pair[1], guardian->lifeline[0]};
+		fd_close_from(3, keep, 2);
 		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 		for (int fd = 0; fd <= 2 && null >= 0; fd++)
 			(void)dup2(null, fd);
@@ -196,6 +202,7 @@ static bool start_monitor(struct guardian *guardian, struct err *err)
 		    .scribe = guardian->scribe,
 		    .guardian_group = getpgrp(),
 		    .state = from->home,
+		    .lifeline = guardian->lifeline[1],
 		    .original_mask = &guardian->original_mask,
 		    .start_mono_ns = guardian->start_mono_ns,
 		    .run_start = &guardian->start,
@@ -254,6 +261,16 @@ static void notice(struct guardian *guardian, const char *line)
 		guardian->config->notice(guardian->config->context, line);
 }
 
+/* Was it the monitor that ended the agent, for want of somebody who writes down what it does? */
+static void note_scribe(struct guardian *guardian)
+{
+	if (!guardian->scribe_gone && waitpid(guardian->scribe, NULL, WNOHANG) != guardian->scribe)
+		return;
+	guardian->scribe_gone = true;
+	guardian->outcome->helper_died = true;
+	set_reason(guardian, "the scribe ended early");
+}
+
 static void on_monitor_message(struct guardian *guardian)
 {
 	struct message *message = &guardian->message;
@@ -272,6 +289,7 @@ static void on_monitor_message(struct guardian *guardian)
 	case MESSAGE_agent_exited:
 		guardian->agent_ended = true;
 		guardian->outcome->wait_status = (int)(uint32_t)message->fields[0].number;
+		note_scribe(guardian);
 		break;
 	case MESSAGE_tree_alive:
 		guardian->waiting = true;
@@ -346,7 +364,8 @@ static bool is_over(const struct guardian *guardian)
 {
 	if (guardian->tree_ended)
 		return true;
-	return guardian->agent_ended && guardian->config->wait_main;
+	/* A tree that is being ended is worth the moment it takes: nothing of it may be left when we are gone. */
+	return guardian->agent_ended && guardian->config->wait_main && !guardian->outcome->helper_died;
 }
 
 static void supervise(struct guardian *guardian)
@@ -373,6 +392,22 @@ static void detach(struct guardian *guardian)
 	send_to_monitor(guardian, MESSAGE_detach, 0, 0);
 	(void)message_send(guardian->scribe_socket, &message, NULL);
 	guardian->outcome->detached = true;
+	/* What is shown now should hold what was recorded until now. */
+	struct pollfd wait = {guardian->scribe_socket, POLLIN, 0};
+	(void)poll(&wait, 1, SCRIBE_START_MS);
+}
+
+/* Their work is done and told: who started them takes their end, so that nothing of ours is left to be reaped. */
+static void reap_helpers(const struct guardian *guardian)
+{
+	const pid_t helpers[] = {guardian->scribe, guardian->monitor};
+
+	for (size_t i = 0; i < 2; i++)
+		for (int tries = 0; helpers[i] > 0 && tries < REAP_TRIES; tries++) {
+			if (waitpid(helpers[i], NULL, WNOHANG) != 0)
+				break;
+			(void)poll(NULL, 0, 2);
+		}
 }
 
 static void close_run(struct guardian *guardian, bool complete)
@@ -478,6 +513,7 @@ bool guardian_run(const struct guardian_config *config, struct guardian_outcome 
 			close_run(guardian, false);
 		/* What never ran leaves nothing behind. */
 		(void)run_remove(config->home, outcome->run, NULL);
+		reap_helpers(guardian);
 		free(guardian);
 		return false;
 	}
@@ -486,6 +522,8 @@ bool guardian_run(const struct guardian_config *config, struct guardian_outcome 
 		detach(guardian);
 	else
 		close_run(guardian, outcome->reason[0] == 0);
+	if (!outcome->detached)
+		reap_helpers(guardian);
 	free(guardian);
 	return true;
 }

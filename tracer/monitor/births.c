@@ -198,6 +198,18 @@ void births_end(struct monitor *monitor, struct process *process, int wait_statu
 	processes_remove(&monitor->processes, process);
 }
 
+/* A zombie still shows its status in /proc; once its parent has reaped it, the descriptor does. */
+static int exit_status(const struct process *process)
+{
+	struct pidfd_information about = {.mask = PIDFD_INFORMATION_EXIT};
+	int task CLEANUP_FD = procfs_task(process->pid);
+	int status = task < 0 ? -1 : procfs_exit_status(task);
+
+	if (ioctl(process->pidfd, PIDFD_INFORMATION, &about) == 0 && (about.mask & PIDFD_INFORMATION_EXIT))
+		status = about.exit_code;
+	return status;
+}
+
 void births_exits(struct monitor *monitor)
 {
 	struct epoll_event events[64];
@@ -205,11 +217,8 @@ void births_exits(struct monitor *monitor)
 
 	for (int i = 0; i < count; i++) {
 		struct process *process = events[i].data.ptr;
-		struct pidfd_information about = {.mask = PIDFD_INFORMATION_EXIT};
-		int status = -1;
-		if (ioctl(process->pidfd, PIDFD_INFORMATION, &about) == 0 && (about.mask & PIDFD_INFORMATION_EXIT))
-			status = about.exit_code;
-		else if (process->pid == monitor->agent)
+		int status = exit_status(process);
+		if (status < 0 && process->pid == monitor->agent)
 			status = monitor->agent_status;
 		(void)epoll_ctl(monitor->exits, EPOLL_CTL_DEL, process->pidfd, NULL);
 		births_end(monitor, process, status, clock_monotonic_ns());

@@ -63,9 +63,10 @@ static void tell_start_failed(const struct monitor_config *config, const struct 
 static void leave_inherited(const struct monitor_config *config, const struct session *session)
 {
 	int null CLEANUP_FD = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int keep[] = {config->guardian_socket,    session->starting.listener, session->starting.release,
-		      session->starting.outcome,  session->starting.reports,  procfs_root(),
-		      session->monitor->connector};
+	int keep[] = {config->guardian_socket,     session->starting.listener,
+		      session->starting.release,   session->starting.outcome,
+		      session->starting.reports,   procfs_root(),
+		      session->monitor->connector, config->lifeline};
 
 	for (int fd = 0; fd <= 2; fd++)
 		if (null >= 0)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "os/probe.h"
 #include "os/procfs.h"
 
 enum { RECEIVE_BUFFER = 8 << 20, PACKET_LIMIT = 1024 };
@@ -88,6 +89,11 @@ static int open_here(struct err *err)
 int connector_open(struct err *err)
 {
 	struct err first = {0};
+
+	if (probe_overridden("connector")) {
+		err_set(err, 0, "the proc connector is missing, says ASSURE_PROBES");
+		return -1;
+	}
 	int fd = open_here(&first);
 	if (fd >= 0)
 		return fd;

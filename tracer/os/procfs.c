@@ -88,6 +88,22 @@ static bool parse_stat(const char *text, struct task_status *status)
 	return true;
 }
 
+int procfs_exit_status(int task)
+{
+	enum { EXIT_CODE_FIELD = 52, STATE_FIELD = 3 };
+	char text[8192];
+
+	if (fd_read_file(task, "stat", text, sizeof(text)) < 0)
+		return -1;
+	const char *cursor = strrchr(text, ')');
+	if (!cursor || cursor[1] != ' ' || cursor[2] != 'Z')
+		return -1;
+	cursor++;
+	for (int field = STATE_FIELD; field < EXIT_CODE_FIELD && cursor; field++)
+		cursor = strchr(cursor + 1, ' ');
+	return cursor ? (int)strtol(cursor, NULL, 10) : -1;
+}
+
 bool procfs_status(int task, struct task_status *status)
 {
 	char text[8192];

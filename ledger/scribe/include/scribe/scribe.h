@@ -11,6 +11,7 @@ struct scribe_config {
 	const char *run;     /* run id */
 	const char *name;    /* or NULL */
 	struct ring *ring;   /* from the monitor */
+	int lifeline;        /* read end of a pipe whose other end only the monitor holds; 0: none */
 	int guardian_socket; /* SOCK_SEQPACKET; messages store_ready, store_failed, close_run, run_closed */
 };
 

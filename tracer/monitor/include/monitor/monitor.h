@@ -25,6 +25,7 @@ struct monitor_config {
 	bool io_uring_allowed;
 	struct ring *ring;
 	int guardian_socket;
+	int lifeline; /* to be held until the end, by the monitor alone */
 	pid_t guardian, scribe, guardian_group;
 	const char *state;                  /* the state folder, absolute */
 	const sigset_t *original_mask;      /* what the agent gets back */

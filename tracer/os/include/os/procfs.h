@@ -29,6 +29,8 @@ int procfs_root(void);
 int procfs_task(pid_t tid);
 /* Read status and stat of the task behind such a descriptor. False with errno. */
 bool procfs_status(int task, struct task_status *status);
+/* The wait status that a zombie keeps for its parent (stat, field 52); -1 when it is none, or it may not be read. */
+int procfs_exit_status(int task);
 /* The text of a link (exe, cwd, root, fd/N) below `task`. Length, or -1 with errno. */
 ssize_t procfs_link(int task, const char *name, char *out, size_t size);
 /* Where a descriptor of our own leads. */
