@@ -160,8 +160,8 @@ static void test_cut_everything(void **state)
 	struct record_head head;
 	char *junk = malloc(SIZE);
 	memset(junk, 1, SIZE);
-	struct bytes all = {junk, SIZE}, items[100];
-	for (size_t i = 0; i < 100; i++)
+	struct bytes all = {junk, SIZE}, items[20];
+	for (size_t i = 0; i < 20; i++)
 		items[i] = all;
 	struct effect_object object = {.path = all, .host_path = all, .as_given = all, .has_inode = true};
 	struct effect_peer peer = {
@@ -176,10 +176,9 @@ static void test_cut_everything(void **state)
 	    .target = {.present = true, .executable = all},
 	    .has_argv = true,
 	    .argv = items,
-	    .argv_count = 100,
+	    .argv_count = 20,
 	    .cwd = all,
-	    .image =
-		{.present = true, .object = object, .sha256 = all, .interpreters = items, .interpreter_count = 100},
+	    .image = {.present = true, .object = object, .sha256 = all, .interpreters = items, .interpreter_count = 20},
 	    .delegated = all,
 	    .note = all,
 	    .process = {.executable = all},
@@ -190,7 +189,7 @@ static void test_cut_everything(void **state)
 								  "q", "r", "s", "t", "u", "v", "w", "x"};
 		effect.values[i] = (struct effect_value){.name = names[i], .type = VALUE_LIST};
 		effect.values[i].list.items = items;
-		effect.values[i].list.count = 100;
+		effect.values[i].list.count = 20;
 	}
 	effect.value_count = EFFECT_VALUE_LIMIT;
 	assert_true(record_effect(&body, &head, &effect));

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ static const char run_id[] = "0123456789ABCDEFGHJKMNPQRS";
 static char home[64];
 static struct ring *ring;
 static int guardian;
+static int lifeline[2]; /* what the monitor holds */
 static pid_t scribe;
 
 static void start_scribe(void)
@@ -28,13 +30,21 @@ static void start_scribe(void)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
 	ring = ring_create(1 << 20, NULL);
 	assert_non_null(ring);
+	assert_int_equal(pipe2(lifeline, O_CLOEXEC), 0);
 	scribe = fork();
 	if (scribe == 0) {
 		close(sockets[0]);
-		struct scribe_config config = {home, run_id, "test", ring, sockets[1]};
+		close(lifeline[1]);
+		struct scribe_config config = {.home = home,
+					       .run = run_id,
+					       .name = "test",
+					       .ring = ring,
+					       .lifeline = lifeline[0],
+					       .guardian_socket = sockets[1]};
 		_exit(scribe_main(&config));
 	}
 	close(sockets[1]);
+	close(lifeline[0]);
 	guardian = sockets[0];
 }
 
@@ -65,6 +75,8 @@ static int tear_down(void **state)
 	ring_free(ring);
 	if (guardian >= 0)
 		close(guardian);
+	if (lifeline[1] >= 0)
+		close(lifeline[1]);
 	snprintf(command, sizeof(command), "rm -rf '%s'", home);
 	return system(command) == 0 ? 0 : -1;
 }
@@ -162,6 +174,37 @@ static void test_everybody_vanishes(void **state)
 	expect_run(RUN_INCOMPLETE, 10, "its guardian ended early");
 }
 
+/* The command has ended, the rest of its tree goes on: what comes after the guardian left belongs to the run. */
+static void detach(void)
+{
+	struct message message = {.type = MESSAGE_detach};
+	put_effects(10);
+	assert_true(message_send(guardian, &message, NULL));
+	assert_int_equal(hear().type, MESSAGE_store_ready);
+	close(guardian);
+	guardian = -1;
+	put_effects(10);
+}
+
+static void test_detached(void **state)
+{
+	(void)state;
+	detach();
+	ring_finish(ring);
+	assert_int_equal(wait_for_end(), 0);
+	expect_run(RUN_COMPLETE, 20, "");
+}
+
+static void test_detached_monitor_gone(void **state)
+{
+	(void)state;
+	detach();
+	close(lifeline[1]);
+	lifeline[1] = -1;
+	assert_int_equal(wait_for_end(), 0);
+	expect_run(RUN_INCOMPLETE, 20, "the monitor ended early");
+}
+
 static void test_never_started(void **state)
 {
 	(void)state;
@@ -253,6 +296,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_monitor_gone, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_guardian_vanishes, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_everybody_vanishes, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_detached, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_detached_monitor_gone, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_never_started, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_no_record, set_up, tear_down),

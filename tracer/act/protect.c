@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -173,11 +175,30 @@ static bool in_our_proc(const struct protection *protection, const struct effect
 	return memory || (effect->kind != EFFECT_file_read && effect->kind != EFFECT_proc_exec);
 }
 
-static bool in_state(const struct protection *protection, const struct effect_object *object)
+/* In a mount namespace of its own something else may lie where our state folder does, and is its own business. */
+static bool is_hidden(const struct protection *protection, const struct target *target)
 {
-	struct bytes path = object->host_path.data ? object->host_path : object->path;
+	struct stat theirs, ours;
+	char path[PATH_MAX];
 
-	return path.data && bytes_path_below(path, protection->state);
+	if (target->same_mounts || protection->state.size >= sizeof(path))
+		return false;
+	memcpy(path, protection->state.data, protection->state.size);
+	path[protection->state.size] = 0;
+	int root CLEANUP_FD = openat(target->task, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0 || stat(path, &ours) != 0)
+		return false;
+	if (fstatat(root, path + 1, &theirs, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT || errno == ENOTDIR;
+	return theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
+}
+
+static bool in_state(const struct protection *protection, const struct target *target,
+		     const struct effect_object *object)
+{
+	if (object->host_path.data)
+		return bytes_path_below(object->host_path, protection->state);
+	return object->path.data && bytes_path_below(object->path, protection->state) && !is_hidden(protection, target);
 }
 
 static bool above_state(const struct protection *protection, const struct effect_object *object)
@@ -219,7 +240,7 @@ enum protect_verdict protect_check(const struct protection *protection, const st
 	for (size_t i = 0; i < decoded->count; i++) {
 		effect = &decoded->effects[i];
 		*error = EACCES;
-		if (in_state(protection, &effect->object) || in_state(protection, &effect->to) ||
+		if (in_state(protection, target, &effect->object) || in_state(protection, target, &effect->to) ||
 		    (can_name_us(protection, target) && in_our_proc(protection, effect)))
 			return PROTECT_REFUSE;
 		*error = EBUSY;

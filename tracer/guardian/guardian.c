@@ -300,6 +300,11 @@ static void on_monitor_message(struct guardian *guardian)
 		break;
 	case MESSAGE_tree_ended:
 		guardian->tree_ended = true;
+		if (message->fields[1].bytes.size > 0) {
+			snprintf(line, sizeof(line), "%.*s", (int)message->fields[1].bytes.size,
+				 message->fields[1].bytes.data);
+			set_reason(guardian, line);
+		}
 		break;
 	case MESSAGE_monitor_failed:
 		snprintf(line, sizeof(line), "%.*s", (int)message->fields[1].bytes.size, message->fields[1].bytes.data);

@@ -41,6 +41,7 @@ struct monitor {
 	pid_t agent;
 	int wake;          /* eventfd: something for the main thread */
 	int agent_status;  /* of its end; -1 before */
+	bool io_uring_used; /* it was allowed, and asked for: from then on effects may go unseen */
 	char failure[256]; /* why the monitor cannot go on */
 };
 

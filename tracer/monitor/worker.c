@@ -213,6 +213,12 @@ static void record_effects(struct worker *worker, const struct stop *stop, struc
 	for (size_t i = 0; i < decoded->count; i++)
 		if (!coalesced(monitor, thread->process, &decoded->effects[i]))
 			record_one_effect(monitor, &decoded->effects[i], &worker->body);
+	const struct effect *first = decoded->count > 0 ? decoded->effects : NULL;
+	if (first && first->kind == EFFECT_kernel_io_uring && first->result.state != RESULT_REFUSED &&
+	    !monitor->io_uring_used) {
+		monitor->io_uring_used = true;
+		record_loss(monitor, GAP_io_uring, thread->process, first->syscall, 0, "its effects are not seen");
+	}
 	if (decoded->unreadable && decoded->count > 0)
 		record_loss(monitor, GAP_memory, thread->process, decoded->effects->syscall, decoded->unreadable,
 			    "arguments could not be read");

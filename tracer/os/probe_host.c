@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "ledger/store.h"
 #include "os/connector.h"
@@ -102,22 +103,24 @@ static pid_t brief_child(int *pidfd)
 	return child;
 }
 
-/* Wait for the birth and the end of `child` among everybody's. */
+/* Wait for the birth and the end of `child` among everybody's, of which there may be no end. */
 static bool await_events(int connector, pid_t child, int *status)
 {
+	const uint64_t limit = clock_monotonic_ns() + EVENT_MS * UINT64_C(1000000);
 	struct pollfd wait = {connector, POLLIN, 0};
 	struct connector_event event;
 	bool born = false;
 
-	/* Bounded by our own time limit as well, should the host be so busy that there is always something to read. */
-	while (poll(&wait, 1, EVENT_MS) > 0) {
-		while (connector_next(connector, &event) == 1) {
-			if (event.type == CONNECTOR_FORK && event.pid == child && event.parent_tgid == getpid())
-				born = true;
-			if (event.type == CONNECTOR_EXIT && event.pid == child) {
-				*status = event.status;
-				return born;
-			}
+	while (clock_monotonic_ns() < limit) {
+		if (connector_next(connector, &event) != 1) {
+			(void)poll(&wait, 1, EVENT_MS / 10);
+			continue;
+		}
+		if (event.type == CONNECTOR_FORK && event.pid == child && event.parent_tgid == getpid())
+			born = true;
+		if (event.type == CONNECTOR_EXIT && event.pid == child) {
+			*status = event.status;
+			return born;
 		}
 	}
 	return false;
@@ -137,7 +140,9 @@ void probe_try_connector(struct probe_result *result)
 	}
 	pid_t child = brief_child(NULL);
 	if (!await_events(connector, child, &status))
-		probe_say(result, PROBE_MISSING, "it can be opened, but did not tell of a child's birth and end");
+		probe_say(result, PROBE_MISSING,
+			  "it did not tell of a child's birth and end (its process numbers are not those of this pid "
+			  "namespace, or nothing comes)");
 	else if (!WIFEXITED(status) || WEXITSTATUS(status) != EXIT_CODE)
 		probe_say(result, PROBE_MISSING, "it told another exit status");
 	else

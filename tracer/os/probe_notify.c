@@ -183,7 +183,8 @@ void probe_try_filter(struct probe_result *result)
 	struct err err = {0};
 
 	/* The real program of a run: its size counts as well. */
-	if (!filter_build(&filter, LENS_COUNT - 1, &err) || !begin(&rehearsal, &filter, &err))
+	if (!notify_check_sizes(&err) || !filter_build(&filter, LENS_COUNT - 1, &err) ||
+	    !begin(&rehearsal, &filter, &err))
 		probe_say_error(result, PROBE_MISSING, &err);
 	else if (rehearsal.told.no_new_privs)
 		probe_say(result, PROBE_OK,
