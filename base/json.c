@@ -38,10 +38,12 @@ static void json_escape(struct buf *out, unsigned char c)
 	case '\r':
 		buf_append_text(out, "\\r");
 		break;
-	default:
+	default: {
 		/* Not by printf: names full of control characters must not be a way to slow us down. */
 		const char escape[] = {'\\', 'u', '0', '0', (char)('0' + (c >> 4)), "0123456789abcdef"[c & 15]};
 		buf_append(out, escape, sizeof(escape));
+		break;
+	}
 	}
 }
 

@@ -44,6 +44,7 @@ static bool choose(const char *word, const char *no, const char *yes, bool *out)
 static int take_option(struct wishes *wishes, int option, const char *option_text)
 {
 	struct guardian_config *config = &wishes->guardian;
+	struct err err = {.number = 0};
 
 	switch (option) {
 	case OPTION_LENS:
@@ -56,7 +57,7 @@ static int take_option(struct wishes *wishes, int option, const char *option_tex
 		return -1;
 	case OPTION_NAME:
 		config->name = optarg;
-		return -1;
+		return store_check_name(optarg, &err) ? -1 : render_error(&err);
 	case OPTION_QUIET:
 		wishes->quiet = true;
 		return -1;
@@ -99,8 +100,6 @@ static void print_screen(const struct wishes *wishes, const struct guardian_outc
 		(void)render_error(&err);
 	if (run)
 		run_close(run);
-	if (outcome->detached)
-		say(NULL, "some of its processes still run; they are watched, and the run is closed when they end");
 }
 
 static int run(int argc, char **argv)

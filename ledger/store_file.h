@@ -20,8 +20,6 @@ enum { STORE_PATH_SIZE = 4352, STORE_NAME_SIZE = 128 };
 bool store_path(char out[STORE_PATH_SIZE], struct err *err, const char *home, ...) __attribute__((sentinel));
 /* 26 canonical Crockford characters. */
 bool store_is_run_id(const char *text);
-/* A name that people may give: no path, no control character, not "last", not to be taken for an option. */
-bool store_check_name(const char *name, struct err *err);
 /* Set the error from SQLite, in words that say what to do. */
 bool store_sqlite_error(sqlite3 *db, const char *path, const char *what, struct err *err);
 /* True while the scribe of the run in this folder is alive. */

@@ -148,7 +148,7 @@ def shell():
 
 
 PYTHON = ("import os, signal, sys, time\n"
-          "signal.signal(signal.SIGWINCH, lambda *_: print('size', *os.get_terminal_size(), flush=True))\n"
+          "signal.signal(signal.SIGWINCH, lambda *_: os.write(1, b'size %d %d\\n' % os.get_terminal_size()))\n"
           "print('ready', flush=True)\n"
           "while sys.stdin.readline().strip() != 'end': pass\n")
 

@@ -213,19 +213,15 @@ static void decode_one(struct input *input)
 	check_records(&decoded);
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	prepare();
-	return 0;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
 	bool before[FD_LIMIT], after[FD_LIMIT];
+	static bool prepared;
 
+	if (!prepared)
+		prepare();
+	prepared = true;
 	list_open(before);
 	decode_one(&input);
 	list_open(after);

@@ -111,7 +111,7 @@ static bool fast_open_allowed(void)
 	bool have = fd >= 0 && read(fd, text, sizeof(text) - 1) > 0;
 
 	close(fd);
-	return have && (atoi(text) & 1);
+	return have && (strtol(text, NULL, 10) & 1);
 }
 
 static void fast_open(const char *row)

@@ -53,7 +53,7 @@ __attribute__((unused)) static const char *row_abstract(const char *name)
 
 __attribute__((unused)) static uint16_t row_port(int fd)
 {
-	struct sockaddr_in6 address;
+	struct sockaddr_in6 address = {0};
 	socklen_t size = sizeof(address);
 
 	/* The port is at the same place in both families. */
@@ -96,7 +96,7 @@ __attribute__((unused)) static uint16_t row_free_port(int type)
 /* The other end of a connection that `client` made: whom the accepting side names as its peer. */
 __attribute__((unused)) static int row_taken(int server, int client)
 {
-	struct sockaddr_in6 seen, own;
+	struct sockaddr_in6 seen = {0}, own;
 	socklen_t seen_size = sizeof(seen), own_size = sizeof(own);
 	int fd = accept(server, (struct sockaddr *)&seen, &seen_size);
 

@@ -117,8 +117,8 @@ void reading_target(struct reading *reading, int64_t pid);
 
 /* Add to `args`; silently full past EFFECT_VALUE_LIMIT, which rows are checked against. */
 struct effect_value *reading_value(struct reading *reading, const char *name, enum effect_value_type type);
-void reading_add_int(struct reading *reading, const char *name, int64_t value);
-void reading_add_uint(struct reading *reading, const char *name, uint64_t value);
+void reading_add_int(struct reading *reading, const char *name, int64_t number);
+void reading_add_uint(struct reading *reading, const char *name, uint64_t number);
 void reading_add_text(struct reading *reading, const char *name, const char *text);
 void reading_add_bytes(struct reading *reading, const char *name, struct bytes bytes);
 void reading_add_flag(struct reading *reading, const char *flag);

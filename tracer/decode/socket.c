@@ -144,7 +144,9 @@ static bool unix_address(struct reading *reading, const void *data, size_t size,
 		return true;
 	}
 	peer->path = arena_copy(arena, (struct bytes){path, strnlen(path, length)});
-	struct path_request request = {.base = PATH_BASE_CWD, .path = peer->path, .follow = true};
+	/* bind(2) makes a name, where a link is in the way; connect(2) follows. */
+	bool follow = reading->socket_request == NULL;
+	struct path_request request = {.base = PATH_BASE_CWD, .path = peer->path, .follow = follow};
 	struct path_facts facts;
 	if (peer->path.data) {
 		if (reading->socket_request)

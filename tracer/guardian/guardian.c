@@ -11,15 +11,13 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/message.h"
 #include "base/ring.h"
-#include "descriptors.h"
+#include "describe.h"
 #include "monitor/monitor.h"
 #include "os/filter.h"
 #include "os/notify.h"
@@ -31,7 +29,6 @@
 
 enum {
 	RING_SIZE = 8 << 20,
-	ARENA_SIZE = 1 << 20,
 	SCRIBE_START_MS = 10000,
 	SCRIBE_CLOSE_MS = 120000,
 	REAP_TRIES = 500,
@@ -43,63 +40,16 @@ struct guardian {
 	char program[PATH_MAX];
 	struct filter filter;
 	struct ring *ring;
-	struct arena arena;
-	struct record_run_start start;
-	struct record_descriptor descriptors[DESCRIPTORS_LIMIT];
-	uint64_t start_mono_ns;
+	struct description about;
 	sigset_t original_mask;
 	int signals;
 	pid_t monitor, scribe;
 	int monitor_socket, scribe_socket;
 	int lifeline[2]; /* from the monitor to the scribe: ends with the monitor */
 	pid_t agent;
-	bool agent_ended, tree_ended, monitor_gone, scribe_gone, waiting;
+	bool agent_ended, tree_ended, monitor_gone, scribe_gone;
 	struct message message; /* the last one received */
 };
-
-static bool describe_run(struct guardian *guardian, struct err *err)
-{
-	const struct guardian_config *config = guardian->config;
-	struct arena *arena = &guardian->arena;
-	struct utsname host;
-	char directory[PATH_MAX];
-	size_t count = 0;
-
-	if (!arena_init(arena, ARENA_SIZE) || uname(&host) != 0)
-		return err_set(err, errno, "preparing the run");
-	while (config->argv[count])
-		count++;
-	/* A record has its limit; what does not fit is cut there and said. */
-	struct bytes *argv = calloc(count + 1, sizeof(*argv));
-	if (!argv)
-		return err_set(err, ENOMEM, "preparing the run");
-	for (size_t i = 0; i < count; i++)
-		argv[i] = bytes_of(config->argv[i]);
-	guardian->start_mono_ns = clock_monotonic_ns();
-	guardian->start = (struct record_run_start){
-	    .stamp = {.mono_ns = 0, .realtime_ns = clock_realtime_ns()},
-	    .run = bytes_of(guardian->outcome->run),
-	    .name = bytes_of(config->name),
-	    .argv = argv,
-	    .argv_count = count,
-	    .host = arena_copy(arena, bytes_of(host.nodename)),
-	    .kernel = arena_format(arena, "%s %s", host.release, host.machine),
-	    .version = bytes_of(config->version),
-	    .build = bytes_of(config->build),
-	    .backend = BYTES("notify"),
-	    .lens = bytes_of(lens_name(config->lens)),
-	    .uid = geteuid(),
-	    .gid = getegid(),
-	    .io_uring_allowed = config->io_uring_allowed,
-	    .descriptors = guardian->descriptors,
-	};
-	/* getcwd fails in a folder that was removed; the link still says which one it was. */
-	ssize_t length = procfs_link(procfs_root(), "self/cwd", directory, sizeof(directory));
-	if (length > 0)
-		guardian->start.cwd = arena_copy(arena, (struct bytes){directory, (size_t)length});
-	guardian->start.descriptor_count = descriptors_inherited(arena, guardian->descriptors, DESCRIPTORS_LIMIT);
-	return true;
-}
 
 static bool prepare(struct guardian *guardian, struct err *err)
 {
@@ -110,7 +60,8 @@ static bool prepare(struct guardian *guardian, struct err *err)
 		return false;
 	if (!notify_check_sizes(err) || !filter_build(&guardian->filter, config->lens, err))
 		return false;
-	if (!store_new_run_id(guardian->outcome->run, err) || !describe_run(guardian, err))
+	if (!store_new_run_id(guardian->outcome->run, err) ||
+	    !describe_run(config, guardian->outcome->run, &guardian->about, err))
 		return false;
 	guardian->ring = ring_create(RING_SIZE, err);
 	return guardian->ring != NULL;
@@ -204,8 +155,8 @@ static bool start_monitor(struct guardian *guardian, struct err *err)
 		    .state = from->home,
 		    .lifeline = guardian->lifeline[1],
 		    .original_mask = &guardian->original_mask,
-		    .start_mono_ns = guardian->start_mono_ns,
-		    .run_start = &guardian->start,
+		    .start_mono_ns = guardian->about.start_mono_ns,
+		    .run_start = &guardian->about.start,
 		};
 		close(guardian->scribe_socket);
 		close(pair[0]);
@@ -292,10 +243,11 @@ static void on_monitor_message(struct guardian *guardian)
 		note_scribe(guardian);
 		break;
 	case MESSAGE_tree_alive:
-		guardian->waiting = true;
-		snprintf(line, sizeof(line), "waiting for %llu more of its processes: %.*s; Ctrl-C ends the waiting",
+		snprintf(line, sizeof(line), "%llu of its processes still run: %.*s; %s",
 			 (unsigned long long)message->fields[0].number, (int)message->fields[1].bytes.size,
-			 message->fields[1].bytes.data);
+			 message->fields[1].bytes.data,
+			 guardian->outcome->detached ? "they stay watched, and the run is closed when they end"
+						     : "waiting for them, Ctrl-C ends them");
 		notice(guardian, line);
 		break;
 	case MESSAGE_tree_ended:
@@ -394,9 +346,12 @@ static void detach(struct guardian *guardian)
 {
 	struct message message = {.type = MESSAGE_detach};
 
-	send_to_monitor(guardian, MESSAGE_detach, 0, 0);
-	(void)message_send(guardian->scribe_socket, &message, NULL);
 	guardian->outcome->detached = true;
+	send_to_monitor(guardian, MESSAGE_detach, 0, 0);
+	struct pollfd answer = {guardian->monitor_socket, POLLIN, 0};
+	if (poll(&answer, 1, SCRIBE_START_MS) > 0)
+		on_monitor_message(guardian);
+	(void)message_send(guardian->scribe_socket, &message, NULL);
 	/* What is shown now should hold what was recorded until now. */
 	struct pollfd wait = {guardian->scribe_socket, POLLIN, 0};
 	(void)poll(&wait, 1, SCRIBE_START_MS);

@@ -27,6 +27,9 @@ _Static_assert(sizeof(struct pidfd_information) == 64, "first version of the ker
 #define PIDFD_INFORMATION _IOWR(0xff, 11, struct pidfd_information)
 enum { PIDFD_INFORMATION_EXIT = 1 << 3 };
 
+/* The first process of every run (record.h). */
+enum { AGENT_ID = 1 };
+
 static struct process *add(struct monitor *monitor, pid_t pid, const struct process *parent, enum lineage lineage)
 {
 	struct process *process = processes_add(&monitor->processes, pid);
@@ -134,25 +137,28 @@ void births_drain(struct monitor *monitor)
 	}
 }
 
-/* Sessions are exact: they cannot be joined from outside, and survive every double fork. */
-static struct process *find_parent(struct monitor *monitor, const struct task_status *status, enum lineage *lineage)
+/*
+ * Sessions are exact: they cannot be joined from outside, and survive every double fork. The number of the agent's own
+ * session and group is not of the tree, unless the agent made them.
+ */
+static uint64_t find_parent(struct monitor *monitor, pid_t pid, const struct task_status *status, enum lineage *lineage)
 {
-	struct process *parent = processes_find(&monitor->processes, status->ppid);
+	const struct process *parent = processes_find(&monitor->processes, status->ppid);
 
 	*lineage = LINEAGE_parent;
 	if (parent)
-		return parent;
+		return parent->id;
 	*lineage = LINEAGE_session;
-	parent = status->session > 0 ? processes_of_session(&monitor->processes, status->session) : NULL;
-	/* The session that we ourselves were started in says nothing. */
-	if (parent && parent->session == parent->pid)
-		return parent;
+	uint64_t maker = status->session != pid ? processes_maker(&monitor->processes, status->session) : 0;
+	if (maker)
+		return maker;
 	*lineage = LINEAGE_group;
-	parent = status->group > 0 ? processes_of_group(&monitor->processes, status->group) : NULL;
-	if (parent && parent->group == parent->pid)
-		return parent;
+	maker = status->group != pid ? processes_maker(&monitor->processes, status->group) : 0;
+	if (maker)
+		return maker;
+	/* Only this much is sure: whoever carries the filter descends from the agent. */
 	*lineage = LINEAGE_inferred;
-	return NULL;
+	return AGENT_ID;
 }
 
 struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid, const struct task_status *status)
@@ -169,10 +175,11 @@ struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid,
 	}
 	bool known = process != NULL;
 	if (!process) {
-		struct process *parent = find_parent(monitor, status, &lineage);
-		process = add(monitor, pid, parent, lineage);
+		uint64_t parent = find_parent(monitor, pid, status, &lineage);
+		process = add(monitor, pid, NULL, lineage);
 		if (!process)
 			return NULL;
+		process->parent = parent;
 		process->parent_pid = status->ppid;
 		process->threads = status->threads > 0 ? status->threads : 1;
 	}

@@ -169,22 +169,42 @@ static void adopt_agent(struct session *session)
 	}
 	if (monitor->connector < 0 && process && task >= 0)
 		(void)births_first_sight(monitor, task, session->starting.pid, &status);
-	if (monitor->config->io_uring_allowed)
-		record_loss(monitor, GAP_table, NULL, "io_uring_setup", 0,
-			    "io_uring was allowed: its effects are not seen");
 	pthread_mutex_unlock(&monitor->lock);
+}
+
+/* The exec that starts the program is a stopped call like any other: when the workers fail, it never comes about. */
+static ssize_t read_outcome(struct session *session, int *number)
+{
+	struct monitor *monitor = session->monitor;
+
+	for (;;) {
+		struct pollfd waits[] = {{session->starting.outcome, POLLIN, 0}, {monitor->wake, POLLIN, 0}};
+		if (poll(waits, 2, -1) < 0 && errno != EINTR)
+			return -1;
+		if (waits[0].revents)
+			return fd_read_full(session->starting.outcome, number, sizeof(*number));
+		if (waits[1].revents && atomic_load(&monitor->stopping))
+			return -1;
+	}
 }
 
 /* Wait until the program runs, or learn why it does not. */
 static bool await_program(struct session *session, struct err *err)
 {
-	const struct monitor_config *config = session->monitor->config;
+	struct monitor *monitor = session->monitor;
+	const struct monitor_config *config = monitor->config;
 	int number = 0;
-	ssize_t size = fd_read_full(session->starting.outcome, &number, sizeof(number));
+	ssize_t size = read_outcome(session, &number);
 
 	fd_close(&session->starting.outcome);
 	if (size == 0)
 		return true;
+	if (size < 0) {
+		pthread_mutex_lock(&monitor->lock);
+		err_set(err, 0, "%s", monitor->failure[0] ? monitor->failure : "the command's start was lost sight of");
+		pthread_mutex_unlock(&monitor->lock);
+		return err_hint(err, "`assure doctor` says what this host allows");
+	}
 	if (size != (ssize_t)sizeof(number))
 		number = EIO;
 	err_exit_status(err, number == ENOENT ? 127 : 126);
@@ -294,31 +314,6 @@ static void on_signal_request(struct session *session, const struct message *mes
 		(void)kill(monitor->agent, signal);
 }
 
-static void on_guardian(struct session *session)
-{
-	struct message *message = malloc(sizeof(*message));
-	struct err err = {0};
-
-	if (!message ||
-	    !message_receive(session->monitor->config->guardian_socket, message, MESSAGE_ROLE_guardian, &err)) {
-		if (err.number != EAGAIN) {
-			session->waits[WAIT_GUARDIAN].fd = -1;
-			end_tree(session, "the guardian ended early");
-			session->ended = true;
-		}
-	} else if (message->type == MESSAGE_signal_agent) {
-		on_signal_request(session, message);
-	} else if (message->type == MESSAGE_stop_waiting) {
-		end_tree(session, NULL);
-		session->ended = true;
-	} else if (message->type == MESSAGE_detach) {
-		/* The shell has its status; what still runs is watched to its end. */
-		session->detached = true;
-		session->waits[WAIT_GUARDIAN].fd = -1;
-	}
-	free(message);
-}
-
 static void note_who_is_alive(struct session *session)
 {
 	struct monitor *monitor = session->monitor;
@@ -340,6 +335,32 @@ static void note_who_is_alive(struct session *session)
 	pthread_mutex_unlock(&monitor->lock);
 	if (count > 0)
 		tell(session, MESSAGE_tree_alive, count, buf_bytes(&names));
+}
+
+static void on_guardian(struct session *session)
+{
+	struct message *message = malloc(sizeof(*message));
+	struct err err = {0};
+
+	if (!message ||
+	    !message_receive(session->monitor->config->guardian_socket, message, MESSAGE_ROLE_guardian, &err)) {
+		if (err.number != EAGAIN) {
+			session->waits[WAIT_GUARDIAN].fd = -1;
+			end_tree(session, "the guardian ended early");
+			session->ended = true;
+		}
+	} else if (message->type == MESSAGE_signal_agent) {
+		on_signal_request(session, message);
+	} else if (message->type == MESSAGE_stop_waiting) {
+		end_tree(session, NULL);
+		session->ended = true;
+	} else if (message->type == MESSAGE_detach) {
+		/* The shell has its status; what still runs is watched to its end. */
+		note_who_is_alive(session);
+		session->detached = true;
+		session->waits[WAIT_GUARDIAN].fd = -1;
+	}
+	free(message);
 }
 
 static int poll_timeout(const struct session *session)

@@ -47,36 +47,20 @@ void processes_remove(struct processes *processes, struct process *process)
 		*link = process->next;
 		process->next = NULL;
 		processes->count--;
+		processes->ended[(unsigned)process->pid % ENDED_BUCKETS] = (struct ended){process->pid, process->id};
 		process_unref(process);
 		return;
 	}
 }
 
-static struct process *search(struct processes *processes, pid_t wanted, bool session)
+uint64_t processes_maker(struct processes *processes, pid_t number)
 {
-	struct process *first = NULL;
+	const struct process *process = number > 0 ? processes_find(processes, number) : NULL;
+	const struct ended *ended = &processes->ended[(unsigned)number % ENDED_BUCKETS];
 
-	for (size_t i = 0; i < PROCESS_BUCKETS; i++)
-		for (struct process *process = processes->buckets[i]; process; process = process->next) {
-			pid_t has = session ? process->session : process->group;
-			if (has == wanted && (!first || process->id < first->id))
-				first = process;
-		}
-	return first;
-}
-
-struct process *processes_of_session(struct processes *processes, pid_t session)
-{
-	struct process *maker = processes_find(processes, session);
-
-	return maker && maker->session == session ? maker : search(processes, session, true);
-}
-
-struct process *processes_of_group(struct processes *processes, pid_t group)
-{
-	struct process *maker = processes_find(processes, group);
-
-	return maker && maker->group == group ? maker : search(processes, group, false);
+	if (process)
+		return process->id;
+	return number > 0 && ended->pid == number ? ended->id : 0;
 }
 
 void process_unref(struct process *process)

@@ -32,10 +32,17 @@ struct process {
 	struct process *next; /* in its bucket */
 };
 
-enum { PROCESS_BUCKETS = 1024, PROCESSES_LIMIT = 65536 };
+enum { PROCESS_BUCKETS = 1024, PROCESSES_LIMIT = 65536, ENDED_BUCKETS = 8192 };
+
+/* Who had this number last: orphans of a session may be seen long after its maker ended. */
+struct ended {
+	pid_t pid;
+	uint64_t id;
+};
 
 struct processes {
 	struct process *buckets[PROCESS_BUCKETS];
+	struct ended ended[ENDED_BUCKETS]; /* by pid; the later one stays */
 	uint64_t last_id;
 	size_t count;
 	uint64_t total;
@@ -47,9 +54,11 @@ struct process *processes_find(struct processes *processes, pid_t pid);
 struct process *processes_add(struct processes *processes, pid_t pid);
 /* Take it out of the table and drop the table's reference. */
 void processes_remove(struct processes *processes, struct process *process);
-/* The process that made this session or process group, if it or a member of it is still known. */
-struct process *processes_of_session(struct processes *processes, pid_t session);
-struct process *processes_of_group(struct processes *processes, pid_t group);
+/*
+ * The id of the process that made this session or process group, alive or not; 0 when it is none of the tree. Its number
+ * is not given out again while the session or group has a member.
+ */
+uint64_t processes_maker(struct processes *processes, pid_t number);
 void process_unref(struct process *process);
 void process_set_executable(struct process *process, struct bytes executable);
 struct bytes process_executable(const struct process *process);

@@ -39,10 +39,10 @@ struct monitor {
 	atomic_bool stopping;     /* no lock */
 	atomic_bool scribe_alive; /* no lock */
 	pid_t agent;
-	int wake;          /* eventfd: something for the main thread */
-	int agent_status;  /* of its end; -1 before */
+	int wake;           /* eventfd: something for the main thread */
+	int agent_status;   /* of its end; -1 before */
 	bool io_uring_used; /* it was allowed, and asked for: from then on effects may go unseen */
-	char failure[256]; /* why the monitor cannot go on */
+	char failure[256];  /* why the monitor cannot go on */
 };
 
 /* recorder.c */
@@ -62,6 +62,13 @@ struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid,
 void births_exits(struct monitor *monitor);
 /* A process of the tree ended: record it, forget it. */
 void births_end(struct monitor *monitor, struct process *process, int wait_status, uint64_t monotonic_ns);
+
+/* hold.c: which processes have a thread in our hands. */
+/* Before a debugger of the tree attaches: wait until nothing of its target is held, and keep it free for a while. */
+void hold_make_way(struct monitor *monitor, const struct stop *stop, const struct decoded *decoded);
+/* May a thread of `process` be held to read its result? `held` is what hold_end() wants, once the thread goes on. */
+bool hold_begin(struct monitor *monitor, struct process *process, struct process **held);
+void hold_end(struct monitor *monitor, struct process *held);
 
 /* worker.c */
 bool workers_start(struct monitor *monitor, struct err *err);

@@ -47,9 +47,13 @@ struct thread *threads_take(struct threads *threads, pid_t tid)
 
 	for (size_t i = 0; i < THREADS_WAYS; i++) {
 		struct thread *thread = &set[i];
+		bool same = thread->used && thread->target.tid == tid;
+		/* A worker is not done with it yet: a second slot for one thread would outlive what the first learns. */
+		if (same && thread->busy)
+			return NULL;
 		if (thread->busy)
 			continue;
-		if (thread->used && thread->target.tid == tid) {
+		if (same) {
 			choice = thread;
 			break;
 		}
@@ -60,6 +64,9 @@ struct thread *threads_take(struct threads *threads, pid_t tid)
 		return NULL;
 	if (choice->used && choice->target.tid != tid)
 		thread_clear(choice);
+	if (choice->stale_memory)
+		fd_close(&choice->target.memory);
+	choice->stale_memory = false;
 	choice->busy = true;
 	choice->last_use = ++threads->clock;
 	return choice;
@@ -72,11 +79,11 @@ void threads_give_back(struct thread *thread)
 
 void threads_drop_memory(struct threads *threads, pid_t tid)
 {
-	for (size_t i = 0; i < THREADS_WAYS; i++) {
-		struct thread *thread = &set_of(threads, tid)[i];
-		if (thread->used && !thread->busy && thread->target.tid == tid)
-			fd_close(&thread->target.memory);
-	}
+	struct thread *set = set_of(threads, tid);
+
+	for (size_t i = 0; i < THREADS_WAYS; i++)
+		if (set[i].used && set[i].target.tid == tid)
+			set[i].stale_memory = true;
 }
 
 bool thread_open(struct thread *thread, pid_t tid, pid_t tgid)

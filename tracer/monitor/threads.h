@@ -15,8 +15,9 @@ struct thread {
 	struct process *process; /* referenced; NULL when it cannot be kept track of */
 	bool busy;               /* a worker has it */
 	bool used;
-	bool settled;    /* root and namespaces were looked up under target.generation */
-	bool never_wait; /* see struct act */
+	bool stale_memory; /* target.memory is of a program that is gone; close it when the slot is next taken */
+	bool settled;      /* root and namespaces were looked up under target.generation */
+	bool never_wait;   /* see struct act */
 	uint64_t last_use;
 	char *root_path; /* owned; behind target.root_path */
 };

@@ -7,14 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -254,106 +252,57 @@ static void after_exec(struct worker *worker, struct thread *thread, const struc
 	unlock(monitor);
 }
 
-/*
- * A task has one tracer. While a debugger of the tree attaches to a process, none of its threads may be in our hands, or
- * the debugger would be told EPERM that natively it is not.
- */
-static void make_way(struct worker *worker, const struct stop *stop, const struct decoded *decoded)
+/* What may wait is let go, and who is let go is not held. */
+static bool wants_result(const struct decoded *decoded)
 {
-	enum { WAY_NS = 100000000, PATIENCE_MS = 50 };
-	struct monitor *monitor = worker->monitor;
-	struct task_status status;
-
-	long request = (long)stop->args[0];
-	if (decoded->effects->kind != EFFECT_proc_trace || (request != PTRACE_ATTACH && request != PTRACE_SEIZE))
-		return;
-	int task CLEANUP_FD = procfs_task((pid_t)stop->args[1]);
-	if (task < 0 || !procfs_status(task, &status))
-		return;
-	for (int waited = 0; waited < PATIENCE_MS; waited++) {
-		lock(monitor);
-		struct process *process = processes_find(&monitor->processes, status.tgid);
-		if (process)
-			process->free_until_ns = clock_monotonic_ns() + WAY_NS;
-		bool held = process && process->captures > 0;
-		unlock(monitor);
-		if (!held)
-			return;
-		(void)poll(NULL, 0, 1);
-	}
+	return decoded->count > 0 && decoded->waits == WAITS_NEVER && decoded->handling != HANDLING_let_go &&
+	       decoded->handling != HANDLING_refuse && decoded->handling != HANDLING_connect;
 }
 
-/* May this thread be held to read its result? Counted, so that make_way() can wait. */
-static bool begin_hold(struct monitor *monitor, struct thread *thread)
-{
-	struct process *process = thread->process;
-
-	if (!process)
-		return true;
-	lock(monitor);
-	bool may = process->free_until_ns == 0 || clock_monotonic_ns() > process->free_until_ns;
-	if (may)
-		process->captures++;
-	unlock(monitor);
-	return may;
-}
-
-static void end_hold(struct monitor *monitor, struct thread *thread)
-{
-	lock(monitor);
-	if (thread->process)
-		thread->process->captures--;
-	unlock(monitor);
-}
-
-static void explain(struct worker *worker, struct thread *thread, const struct stop *stop,
-		    const struct syscall_row *row)
+/* Everything but the answer: decode, act as far as the result, record. False when the task is gone. */
+static bool explain(struct worker *worker, struct thread *thread, const struct syscall_row *row, struct act *act,
+		    struct process **held)
 {
 	struct monitor *monitor = worker->monitor;
-	struct decoded decoded;
-	struct act act = {
-	    .stop = stop,
-	    .target = &thread->target,
-	    .decoder = &worker->decoder,
-	    .decoded = &decoded,
-	    .never_wait = thread->never_wait,
-	};
+	struct decoded *decoded = act->decoded;
 
-	(void)decode(&worker->decoder, &thread->target, stop, row, &decoded);
+	(void)decode(&worker->decoder, &thread->target, act->stop, row, decoded);
 	/* Valid now means: this very task waited all the time, so what was read was its own. */
-	if (!monitor->backend.still_waiting(monitor->backend.self, stop)) {
+	if (!monitor->backend.still_waiting(monitor->backend.self, act->stop)) {
 		lock(monitor);
 		record_loss(monitor, GAP_vanished, thread->process, row->name, 1, "gone before its call was decoded");
 		unlock(monitor);
-		return;
+		return false;
 	}
-	thread->never_wait = false;
-	bool exec = row->handling == HANDLING_exec;
-	bool context = changes_context(&decoded);
+	bool context = changes_context(decoded);
 	if (row->special == SPECIAL_mark && thread->process)
 		thread->process->refresh = true;
 	if (row->effect == EFFECT_proc_trace && syscall_number(row) == SYS_ptrace)
-		make_way(worker, stop, &decoded);
-	bool held = begin_hold(monitor, thread);
-	act.never_wait = act.never_wait || !held;
-	act_begin(&monitor->actor, &act);
-	if (act.executed)
-		after_exec(worker, thread, &act, &decoded);
-	if (act.interrupted) {
+		hold_make_way(monitor, act->stop, decoded);
+	act->never_wait = thread->never_wait;
+	if (wants_result(decoded) && !hold_begin(monitor, thread->process, held))
+		act->never_wait = true;
+	thread->never_wait = false;
+	act_begin(&monitor->actor, act);
+	if (act->executed)
+		after_exec(worker, thread, act, decoded);
+	if (act->interrupted) {
 		thread->never_wait = true;
-		decoded.effects->note = BYTES("interrupted: it was made again, or returned EINTR");
+		decoded->effects->note = BYTES("interrupted: it was made again, or returned EINTR");
 	}
-	record_effects(worker, stop, thread, &decoded);
+	record_effects(worker, act->stop, thread, decoded);
 	if (context) {
 		atomic_fetch_add(&monitor->generation, 1);
 		thread->settled = false;
 	}
 	/* Whatever becomes of an exec, this memory may be another program's from here on. */
-	if (exec)
+	if (row->handling == HANDLING_exec) {
+		lock(monitor);
+		threads_drop_memory(&monitor->threads, act->stop->tid);
+		unlock(monitor);
 		fd_close(&thread->target.memory);
-	act_end(&monitor->actor, &act);
-	if (held)
-		end_hold(monitor, thread);
+	}
+	return true;
 }
 
 /* Calls outside the table: foreign architectures and numbers that it does not know. Refused, and recorded as that. */
@@ -388,17 +337,24 @@ static void handle(struct worker *worker, const struct stop *stop)
 		return;
 	}
 	struct thread *thread = take_thread(worker, stop);
+	struct decoded decoded = {0};
+	struct act act = {.stop = stop, .target = &thread->target, .decoder = &worker->decoder, .decoded = &decoded};
+	struct process *held = NULL;
+	bool explained = false;
+
 	if (thread->used) {
-		explain(worker, thread, stop, row);
-	} else {
-		/* Gone, or /proc may not be read: observing never harms the agent, but it is said. */
-		if (monitor->backend.answer(monitor->backend.self, stop, ANSWER_CONTINUE, 0)) {
-			lock(monitor);
-			record_loss(monitor, GAP_vanished, NULL, row->name, 1, "the task could not be looked at");
-			unlock(monitor);
-		}
+		explained = explain(worker, thread, row, &act, &held);
+	} else if (monitor->backend.answer(monitor->backend.self, stop, ANSWER_CONTINUE, 0)) {
+		/* /proc may not be read: observing never harms the agent, but it is said. */
+		lock(monitor);
+		record_loss(monitor, GAP_vanished, NULL, row->name, 1, "the task could not be looked at");
+		unlock(monitor);
 	}
+	/* The slot first: once the task goes on, its next call may be another worker's. */
 	give_thread_back(worker, thread);
+	if (explained)
+		act_end(&monitor->actor, &act);
+	hold_end(monitor, held);
 }
 
 static bool start_one(struct monitor *monitor, struct err *err);

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -86,12 +87,25 @@ static int open_here(struct err *err)
 	return fd_steal(&fd);
 }
 
+static bool in_initial_pid_namespace(void)
+{
+	const ino_t initial = 0xEFFFFFFC; /* PROC_PID_INIT_INO of include/linux/proc_ns.h, the same since 3.8 */
+	struct stat status;
+
+	return fstatat(procfs_root(), "self/ns/pid", &status, 0) == 0 && status.st_ino == initial;
+}
+
 int connector_open(struct err *err)
 {
 	struct err first = {0};
 
 	if (probe_overridden("connector")) {
 		err_set(err, 0, "the proc connector is missing, says ASSURE_PROBES");
+		return -1;
+	}
+	if (!in_initial_pid_namespace()) {
+		err_set(err, 0,
+			"the proc connector names processes as the initial pid namespace does, and this is another");
 		return -1;
 	}
 	int fd = open_here(&first);

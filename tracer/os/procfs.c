@@ -65,43 +65,51 @@ static long status_number(const char *text, const char *name, int column)
 	return cursor ? value : 0;
 }
 
-/* stat: "pid (comm) state ppid pgrp session ... starttime"; comm may hold anything, so look from the last ')'. */
+/*
+ * A number of /proc/TID/stat by its field (proc_pid_stat(5)). The second field, the name, may hold anything, so counting
+ * starts behind the last ')'. False when the text is shorter.
+ */
+static bool stat_number(const char *text, int field, long long *value)
+{
+	enum { AFTER_NAME = 2 };
+	const char *cursor = strrchr(text, ')');
+	char *end;
+
+	for (int at = AFTER_NAME; at < field && cursor; at++)
+		cursor = strchr(cursor + 1, ' ');
+	if (!cursor)
+		return false;
+	*value = strtoll(cursor, &end, 10);
+	return end != cursor;
+}
+
 static bool parse_stat(const char *text, struct task_status *status)
 {
-	const char *cursor = strrchr(text, ')');
-	char state;
-	int parent, group, session;
-	unsigned long long start = 0;
+	long long parent, group, session, start;
+	const char *name_end = strrchr(text, ')');
 
-	if (!cursor || sscanf(cursor + 1, " %c %d %d %d", &state, &parent, &group, &session) != 4)
+	if (!name_end || name_end[1] != ' ' || !stat_number(text, 4, &parent) || !stat_number(text, 5, &group) ||
+	    !stat_number(text, 6, &session) || !stat_number(text, 22, &start))
 		return false;
-	cursor++;
-	for (int field = 3; field < 22 && cursor; field++)
-		cursor = strchr(cursor + 1, ' ');
-	if (!cursor || sscanf(cursor, " %llu", &start) != 1)
-		return false;
-	status->state = state;
-	status->ppid = parent;
-	status->group = group;
-	status->session = session;
-	status->start_ticks = start;
+	status->state = name_end[2];
+	status->ppid = (pid_t)parent;
+	status->group = (pid_t)group;
+	status->session = (pid_t)session;
+	status->start_ticks = (uint64_t)start;
 	return true;
 }
 
 int procfs_exit_status(int task)
 {
-	enum { EXIT_CODE_FIELD = 52, STATE_FIELD = 3 };
+	enum { EXIT_CODE_FIELD = 52 };
 	char text[8192];
+	long long code;
 
 	if (fd_read_file(task, "stat", text, sizeof(text)) < 0)
 		return -1;
-	const char *cursor = strrchr(text, ')');
-	if (!cursor || cursor[1] != ' ' || cursor[2] != 'Z')
-		return -1;
-	cursor++;
-	for (int field = STATE_FIELD; field < EXIT_CODE_FIELD && cursor; field++)
-		cursor = strchr(cursor + 1, ' ');
-	return cursor ? (int)strtol(cursor, NULL, 10) : -1;
+	const char *name_end = strrchr(text, ')');
+	bool zombie = name_end && name_end[1] == ' ' && name_end[2] == 'Z';
+	return zombie && stat_number(text, EXIT_CODE_FIELD, &code) ? (int)code : -1;
 }
 
 bool procfs_status(int task, struct task_status *status)

@@ -19,6 +19,9 @@ enum { STORE_SCHEMA = 1, RUN_ID_SIZE = 27 };
  */
 bool store_home(char *out, size_t size, bool create, struct err *err);
 
+/* A name that people may give: no path, no control character, not "last", not to be taken for an option. */
+bool store_check_name(const char *name, struct err *err);
+
 /* A new run identity: 128 random bits as 26 characters. */
 bool store_new_run_id(char out[RUN_ID_SIZE], struct err *err);
 

@@ -29,4 +29,4 @@ bool connector_parse(const void *packet, size_t size, struct connector_event *ev
  * Take the next event without waiting. 1: one event; 0: nothing there. ENOBUFS comes out as CONNECTOR_LOST. Packets that
  * are not from the kernel (anybody may send to a netlink group) are skipped.
  */
-int connector_next(int socket, struct connector_event *event);
+int connector_next(int fd, struct connector_event *event);

@@ -1,0 +1,55 @@
+#include "describe.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "os/procfs.h"
+
+enum { ARENA_SIZE = 1 << 20 };
+
+bool describe_run(const struct guardian_config *config, const char *run, struct description *about, struct err *err)
+{
+	struct arena *arena = &about->arena;
+	struct utsname host;
+	char directory[PATH_MAX];
+	size_t count = 0;
+
+	if (!arena_init(arena, ARENA_SIZE) || uname(&host) != 0)
+		return err_set(err, errno, "preparing the run");
+	while (config->argv[count])
+		count++;
+	/* A record has its limit; what does not fit is cut there and said. */
+	struct bytes *argv = calloc(count + 1, sizeof(*argv));
+	if (!argv)
+		return err_set(err, ENOMEM, "preparing the run");
+	for (size_t i = 0; i < count; i++)
+		argv[i] = bytes_of(config->argv[i]);
+	about->start_mono_ns = clock_monotonic_ns();
+	about->start = (struct record_run_start){
+	    .stamp = {.mono_ns = 0, .realtime_ns = clock_realtime_ns()},
+	    .run = bytes_of(run),
+	    .name = bytes_of(config->name),
+	    .argv = argv,
+	    .argv_count = count,
+	    .host = arena_copy(arena, bytes_of(host.nodename)),
+	    .kernel = arena_format(arena, "%s %s", host.release, host.machine),
+	    .version = bytes_of(config->version),
+	    .build = bytes_of(config->build),
+	    .backend = BYTES("notify"),
+	    .lens = bytes_of(lens_name(config->lens)),
+	    .uid = geteuid(),
+	    .gid = getegid(),
+	    .io_uring_allowed = config->io_uring_allowed,
+	    .descriptors = about->descriptors,
+	};
+	/* getcwd fails in a folder that was removed; the link still says which one it was. */
+	ssize_t length = procfs_link(procfs_root(), "self/cwd", directory, sizeof(directory));
+	if (length > 0)
+		about->start.cwd = arena_copy(arena, (struct bytes){directory, (size_t)length});
+	about->start.descriptor_count = descriptors_inherited(arena, about->descriptors, DESCRIPTORS_LIMIT);
+	return true;
+}

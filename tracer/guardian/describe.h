@@ -1,0 +1,23 @@
+/*
+ * Private to this room: what a run's first record says.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "descriptors.h"
+#include "guardian/guardian.h"
+#include "ledger/record.h"
+
+struct description {
+	struct arena arena; /* holds what `start` refers to */
+	struct record_run_start start;
+	struct record_descriptor descriptors[DESCRIPTORS_LIMIT];
+	uint64_t start_mono_ns;
+};
+
+/* Everything that is known before the command begins. */
+bool describe_run(const struct guardian_config *config, const char *run, struct description *about, struct err *err);
