@@ -153,6 +153,7 @@ const struct command command_trace = {
 	    "  --quiet          no lines of our own on the terminal\n"
 	    "  --hash images    record the SHA-256 of each program that is executed\n"
 	    "  --io-uring deny  answer io_uring as a kernel without it (the default), so that nothing goes unseen\n"
+	    "  --io-uring allow let it work: what it does is not seen, and a run that used it is incomplete\n"
 	    "\n"
 	    "The exit status is the command's; 125: our failure, 126: it cannot be executed, 127: it was not found.\n",
     .run = run,

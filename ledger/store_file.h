@@ -3,6 +3,7 @@
  *
  *   <home>/runs/<RUN>/run.sqlite   the records
  *   <home>/runs/<RUN>/lock         locked by the scribe as long as it lives
+ *   <home>/runs/<RUN>/reserve      room on the disk that closing the run may take
  *   <home>/names/<NAME>            symbolic link whose text is the RUN
  */
 #pragma once
@@ -13,8 +14,9 @@
 
 #define STORE_FILE "run.sqlite"
 #define STORE_LOCK "lock"
+#define STORE_RESERVE "reserve"
 
-enum { STORE_PATH_SIZE = 4352, STORE_NAME_SIZE = 128 };
+enum { STORE_PATH_SIZE = 4352, STORE_NAME_SIZE = 128, STORE_RESERVE_SIZE = 128 << 10 };
 
 /* "<home>/runs", "<home>/runs/<run>", "<home>/names/<name>", …; false when too long. */
 bool store_path(char out[STORE_PATH_SIZE], struct err *err, const char *home, ...) __attribute__((sentinel));

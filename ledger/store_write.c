@@ -100,6 +100,29 @@ static bool lock_folder(struct store_writer *writer, struct err *err)
 	return true;
 }
 
+/* On a full disk, what is missing can still be said, and the run be closed. */
+static bool make_reserve(struct store_writer *writer, struct err *err)
+{
+	char path[STORE_PATH_SIZE];
+	if (!store_path(path, err, writer->folder, STORE_RESERVE, NULL))
+		return false;
+	CLEANUP_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_set(err, errno, "store run: cannot make %s", path);
+	int error = posix_fallocate(fd, 0, STORE_RESERVE_SIZE);
+	if (error == 0)
+		return true;
+	err_set(err, error, "store run: no room for %s", path);
+	return err_hint(err, "make room on the disk, or remove runs: assure gc");
+}
+
+void store_use_reserve(struct store_writer *writer)
+{
+	char path[STORE_PATH_SIZE];
+	if (store_path(path, NULL, writer->folder, STORE_RESERVE, NULL))
+		unlink(path);
+}
+
 static bool open_file(struct store_writer *writer, const char *run, const char *name, struct err *err)
 {
 	char version[64];
@@ -154,7 +177,7 @@ struct store_writer *store_create(const char *home, const char *run, const char 
 		return NULL;
 	}
 	if (!lock_folder(writer, err) || (name && !take_name(writer, home, run, name, err)) ||
-	    !open_file(writer, run, name, err)) {
+	    !open_file(writer, run, name, err) || !make_reserve(writer, err)) {
 		store_discard(writer);
 		return NULL;
 	}
@@ -276,6 +299,7 @@ static bool write_end(struct store_writer *writer, bool complete, const char *re
 
 bool store_close(struct store_writer *writer, bool complete, const char *reason, struct err *err)
 {
+	store_use_reserve(writer);
 	bool good = store_flush(writer, err);
 	good = write_end(writer, complete, reason, err) && good;
 	sqlite3_finalize(writer->insert);

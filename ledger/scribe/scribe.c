@@ -290,6 +290,8 @@ static int close_run(struct scribe *scribe)
 		set_reason(scribe, "the monitor sent what is no record");
 		append_gap(scribe, GAP_store, scribe->malformed, BYTES("entries that are no records"), NULL);
 	}
+	if (scribe->lost)
+		store_use_reserve(scribe->store);
 	try_again(scribe, true);
 	if (scribe->lost_in_all) {
 		char reason[64];
@@ -300,12 +302,12 @@ static int close_run(struct scribe *scribe)
 	flush(scribe);
 	struct message message = {.type = MESSAGE_run_closed};
 	message.fields[0].number = store_next_seq(scribe->store);
-	if (!store_close(scribe->store, scribe->complete, scribe->reason, &err)) {
+	bool closed = store_close(scribe->store, scribe->complete, scribe->reason, &err);
+	if (!closed)
 		tell_failed(scribe, &err);
-		return 1;
-	}
+	/* Also when that failed: nothing more will come, and it is no reason to take us for dead. */
 	tell(scribe, &message);
-	return 0;
+	return closed ? 0 : 1;
 }
 
 /* The terminal's signals are for the agent, and a run must be closed whatever ends the others. */

@@ -88,6 +88,13 @@ def shell(prefix):
     return terminal
 
 
+def is_alive(pid):
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rsplit(b") ", 1)[1][:1] not in b"ZX"
+    return False
+
+
 def inner_shell(prefix):
     """Jobs of a traced shell: stop, continue in both ways, their statuses, and whose the terminal is."""
     terminal = shell(prefix)
@@ -210,7 +217,7 @@ def background(prefix):
     terminal.expect(rb"up", "start")
     terminal.suspend()
     terminal.expect(rb"Stopped(?s:.*)%> ", f"Ctrl-Z, {prefix}")
-    terminal.say("kill %%; wait %%; echo =$?=\n")
+    terminal.say("kill %%; fg; echo =$?=\n")
     terminal.expect(rb"=143=", f"kill of a stopped job, {prefix}")
     # The terminal goes away: the job ends with it.
     terminal.say(f"{words} sh -c 'echo $$ is there; exec sleep 30'\n")
@@ -218,7 +225,7 @@ def background(prefix):
     os.close(terminal.fd)
     os.waitpid(terminal.pid, 0)
     end = time.monotonic() + LIMIT
-    while os.path.exists(f"/proc/{pid}"):
+    while is_alive(pid):
         if time.monotonic() > end:
             os.kill(pid, signal.SIGKILL)
             fail(f"a job outlives the hang-up of its terminal, {prefix}")

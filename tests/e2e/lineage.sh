@@ -80,5 +80,23 @@ export ASSURE_PROBES=connector=missing
 traced -- true
 births=$(assure show last | sed -n 's/^births *//p')
 assert_eq marks "$births" 'births with ASSURE_PROBES=connector=missing'
-mkdir marks && cd marks && scenes
+mkdir marks && cd marks && scenes && cd ..
+
+# In a pid namespace the connector's numbers would be those of strangers.
+unset ASSURE_PROBES
+space=(unshare -pf --mount-proc)
+[ "$IDENTITY" = root ] || space=(unshare -Urpf --mount-proc)
+if usable "${space[@]}" true; then
+	(while :; do /bin/true; done) & # births elsewhere, all the while
+	busy=$!
+	for _ in 1 2 3; do
+		"${space[@]}" sh -c '"$ASSURE" trace --quiet -- sh -c "true; true; (exit 3); (exit 4); :"; exit $?' </dev/null ||
+			fail "trace in a pid namespace: $?"
+		births=$(assure show last | sed -n 's/^births *//p')
+		[ "$births" = marks ] || { kill $busy; fail "in a pid namespace births came from [$births]"; }
+	done
+	kill $busy
+else
+	skip_part 'a pid namespace (there are none for us)'
+fi
 exit 0

@@ -128,7 +128,7 @@ assert found[47]["peer"]["path"] == "@assure-options-" + sys.argv[2], found[47]
 assert not [d for d in found.values() if d["fd"] > 2 and d.get("path") == here + "/given" and d["fd"] not in (40, 41, 42)]
 END
 # What the agent has is what was there, and nothing of ours.
-sed -nE 's/.* ([0-9]+) -> .*/\1/p' given.out | sort -n | tr '\n' ' ' >numbers
+LC_ALL=C sed -nE 's/.* ([0-9]+) -> .*/\1/p' given.out | sort -n | tr '\n' ' ' >numbers
 assert_contains "$(cat numbers)" '^0 1 2 3 40 41 42 43 44 45 46 47 $' 'descriptors of the agent'
 
 # --- questions to a name server, in a network of our own, where nobody answers
@@ -151,10 +151,10 @@ else
 fi
 
 # --- services that act for whoever asks them
-mkdir -p run/docker tmux-0 ssh-XXX etc/cron.d
+mkdir -p run/docker tmux-0 ssh-abc etc/cron.d
 cat >serve.py <<'END'
 import os, socket
-names = ["run/docker.sock", "tmux-0/default", "ssh-XXX/agent.12", "plain.sock", "\0/tmp/dbus-%d" % os.getppid(), "late/docker.sock"]
+names = ["run/docker.sock", "tmux-0/default", "ssh-abc/agent.12", "plain.sock", "\0/tmp/dbus-%d" % os.getppid(), "late/docker.sock"]
 kept = []
 for name in names[:-1]:
     server = socket.socket(socket.AF_UNIX)
@@ -176,15 +176,16 @@ except OSError:
     pass
 END
 traced -- /usr/bin/python3 serve.py || fail 'services'
-assert_effect --count 1 kind=ipc.connect delegated=docker as_given!  peer.path=run/docker.sock result.state=ok
-assert_effect --count 1 kind=ipc.connect delegated=tmux peer.path=tmux-0/default
-assert_effect --count 1 kind=ipc.send delegated=tmux peer.path=tmux-0/default
-assert_effect --count 1 kind=ipc.connect delegated=ssh-agent
-assert_effect --count 1 kind=ipc.connect delegated=dbus peer.path~'^@/tmp/dbus-'
+connected() { assert_effect --count 1 kind=ipc.connect "$@"; }
+connected delegated=docker as_given=run/docker.sock "peer.path=$PWD/run/docker.sock" peer.object.type=socket
+connected delegated=tmux "peer.path=$PWD/tmux-0/default"
+assert_effect --count 1 kind=ipc.send delegated=tmux "peer.path=$PWD/tmux-0/default"
+connected delegated=ssh-agent "peer.path=$PWD/ssh-abc/agent.12"
+connected delegated=dbus peer.path~'^@/tmp/dbus-'
+connected delegated! "peer.path=$PWD/plain.sock"
 # A link to a service is the service, and one that is not there was asked for.
-assert_effect --count 1 kind=ipc.connect delegated=docker peer.path=alias.sock
-assert_effect --count 1 kind=ipc.connect delegated=docker peer.path=late/docker.sock result.state=failed
-assert_effect --count 1 kind=ipc.connect peer.path=plain.sock delegated!
+connected delegated=docker as_given=alias.sock
+connected delegated=docker as_given=late/docker.sock
 assert_effect --none kind=net.bind delegated?
 assert_effect --count 7 delegated?
 assert_contains "$(assure show last)" '^ +7  delegated' 'show'

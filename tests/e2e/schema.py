@@ -178,9 +178,14 @@ def mutants(document):
             yield f"without {key}", {k: v for k, v in document.items() if k != key}
         wrong = {"no": "object"} if not isinstance(document[key], dict) else [1]
         yield f"{key} of a wrong type", {**document, key: wrong}
+    for key, value in (("mode", "12"), ("dev", "8"), ("time", "yesterday"), ("kind", "nothing")):
+        if key in document and document["schema"] != "assure.tree/1":
+            yield f"with {key} {value}", {**document, key: value}
     yield "of a wrong schema", {**document, "schema": "assure.nothing/1"}
     for path in ("process", "result", "image", "peer"):
         if isinstance(document.get(path), dict):
+            if "sha256" in document[path]:
+                yield "with a digest that is none", {**document, path: {**document[path], "sha256": "ab"}}
             for key, value in document[path].items():
                 changed = copy.deepcopy(document)
                 changed[path][key] = [value]
@@ -232,7 +237,7 @@ def main():
     running.send_signal(signal.SIGTERM)
     running.wait(30)
 
-    wanted = {f"assure.{name}/1" for name in ("run", "process", "effect", "reads", "gap", "end", "show", "tree", "runs")}
+    wanted = {f"assure.{name}/1" for name in "run process effect reads gap end show tree runs".split()}
     if wanted - set(samples):
         fail(f"there was no {sorted(wanted - set(samples))}")
     for key in ("path_b64", "as_given_b64", "argv", "cwd_b64", "peer", "local", "to", "target", "image", "status",

@@ -159,7 +159,8 @@ static void thread_exec(void)
 
 static void vfork_exec(void)
 {
-	for (long i = 0; i < count; i++)
+	/* What lives across vfork must not sit in a register that the child may have changed. */
+	for (volatile long i = 0; i < count; i++)
 		if (vfork() == 0) {
 			execl("/bin/true", "vforked", NULL);
 			_exit(127);

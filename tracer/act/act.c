@@ -112,7 +112,7 @@ void act_begin(const struct actor *actor, struct act *act)
 	int error = 0;
 
 	act->pending = PENDING_CONTINUE;
-	switch (protect_check(actor->protection, act->stop, act->target, act->decoded, &error)) {
+	switch (protect_check(actor->protection, act->decoder->cache, act->stop, act->target, act->decoded, &error)) {
 	case PROTECT_REFUSE:
 		/* What a mark would not record is recorded when it was aimed at us. */
 		if (act->decoded->count == 0)

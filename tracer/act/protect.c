@@ -219,8 +219,31 @@ static bool displaces_state(const struct protection *protection, const struct ta
 	return false;
 }
 
-enum protect_verdict protect_check(const struct protection *protection, const struct stop *stop,
-				   const struct target *target, const struct decoded *decoded, int *error)
+/* A bind mount shows the folder, or one above it, under another name: then only what it is tells. */
+static bool in_alias(const struct protection *protection, struct path_cache *cache, const struct target *target,
+		     const struct path_request *request, const struct path_facts *facts)
+{
+	return request->path.data && facts->device == protection->state_device &&
+	       facts->mount != protection->state_mount &&
+	       path_lies_in(cache, target, request, protection->state_device, protection->state_ino);
+}
+
+/* A bind mount of the folder, or of something in it, would be the first step around all the rest. */
+static bool binds_state(const struct protection *protection, struct path_cache *cache, const struct target *target,
+			const struct effect *effect)
+{
+	struct path_request source = {.base = PATH_BASE_CWD, .follow = true};
+
+	for (size_t i = 0; effect->kind == EFFECT_mount_change && i < effect->value_count; i++)
+		if (effect->values[i].type == VALUE_BYTES && strcmp(effect->values[i].name, "source") == 0)
+			source.path = effect->values[i].bytes;
+	return source.path.size > 0 && source.path.data[0] != 0 &&
+	       path_lies_in(cache, target, &source, protection->state_device, protection->state_ino);
+}
+
+enum protect_verdict protect_check(const struct protection *protection, struct path_cache *cache,
+				   const struct stop *stop, const struct target *target, const struct decoded *decoded,
+				   int *error)
 {
 	const struct effect *effect = decoded->effects;
 	const struct effect_target *whom = &effect->target;
@@ -237,6 +260,11 @@ enum protect_verdict protect_check(const struct protection *protection, const st
 		     (whom->pid == 0 && getpgid(target->pid) == protection->guardian_group)))
 			return PROTECT_PERFORM;
 	}
+	*error = EACCES;
+	if (decoded->count > 0 && (in_alias(protection, cache, target, &decoded->request, &decoded->facts) ||
+				   in_alias(protection, cache, target, &decoded->to_request, &decoded->to_facts) ||
+				   binds_state(protection, cache, target, decoded->effects)))
+		return PROTECT_REFUSE;
 	for (size_t i = 0; i < decoded->count; i++) {
 		effect = &decoded->effects[i];
 		*error = EACCES;

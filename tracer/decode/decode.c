@@ -166,13 +166,14 @@ size_t reading_effects(struct reading *reading, size_t count)
 static void find_open_flags(struct reading *reading, size_t index)
 {
 	struct open_how how = {0};
-	uint64_t size = reading_arg(reading, index + 1);
+	uint64_t size;
 
 	switch (reading->row->args[index].kind) {
 	case ARG_open_flags:
 		reading->open_flags = (uint32_t)reading_arg(reading, index);
 		break;
 	case ARG_open_how:
+		size = reading_arg(reading, index + 1);
 		if (reading_memory(reading, reading_arg(reading, index), &how, size < sizeof(how) ? size : sizeof(how)))
 			reading->open_flags = how.flags;
 		break;

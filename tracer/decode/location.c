@@ -106,7 +106,7 @@ static bool on_procfs(struct path_cache *cache, const struct target *target, con
 }
 
 /* The common case: two or three calls. False when it needs the careful walk. */
-static bool find_quickly(struct path_cache *cache, const struct target *target, int start,
+static bool find_quickly(struct path_cache *cache, const struct target *target, int *start,
 			 const struct path_request *request, struct location *location)
 {
 	char directory[PATH_MAX];
@@ -118,7 +118,7 @@ static bool find_quickly(struct path_cache *cache, const struct target *target, 
 	if (!target->same_root && !absolute)
 		return false;
 	location->parent =
-	    directory[0] ? open_directory(target, absolute ? target->root : start, directory) : dup(start);
+	    directory[0] ? open_directory(target, absolute ? target->root : *start, directory) : fd_steal(start);
 	if (location->parent < 0)
 		return false;
 	location->exists = location_stat(location->parent, location->name, &location->status);
@@ -153,8 +153,11 @@ void location_find(struct path_cache *cache, const struct target *target, const 
 		location->error = location->exists ? 0 : errno;
 		return;
 	}
-	if (find_quickly(cache, target, start, request, location))
+	if (find_quickly(cache, target, &start, request, location))
 		return;
+	/* A name in the starting directory itself: that descriptor was taken for the parent. */
+	if (!absolute && start < 0)
+		start = fd_steal(&location->parent);
 	location_close(location);
 	location_walk(target, fd_steal(&start), request->path, request->follow, location);
 }

@@ -10,10 +10,11 @@
 
 #include "base/fd.h"
 #include "decode/path.h"
+#include "location.h"
 #include "os/procfs.h"
 
 /* More than this is somebody's attempt to keep us busy. */
-enum { MOUNTINFO_LIMIT = 1 << 20 };
+enum { MOUNTINFO_LIMIT = 1 << 20, LEVELS_LIMIT = 4096 };
 
 struct mount {
 	uint64_t id;
@@ -139,9 +140,79 @@ static struct bytes rebase(struct bytes path, struct bytes from, struct bytes to
 	return arena_format(arena, "%.*s%.*s", (int)to.size, to.data, (int)rest.size, rest.data);
 }
 
-struct bytes mounts_host_view(const struct target *target, uint64_t mount_id, struct bytes path, struct arena *arena)
+/* Where our mounts show the file system's part `inside`. */
+static struct bytes find_ours(struct search *ours, struct arena *arena)
 {
-	struct search *theirs = calloc(2, sizeof(*theirs));
+	char *text = ours->inside.data ? read_mountinfo(procfs_root(), "self/mountinfo") : NULL;
+
+	if (text)
+		visit_mounts(text, match_device, ours);
+	free(text);
+	return ours->any ? rebase(ours->inside, bytes_of(ours->found.root), bytes_of(ours->found.point), arena)
+			 : BYTES_NONE;
+}
+
+/* A mount of ours with the same root directory: `device` and its inode number, which travels in `id`. */
+static bool match_root(void *context, const struct mount *mount)
+{
+	struct search *search = context;
+	struct statx status;
+
+	if (strcmp(mount->device, search->device) != 0 || !location_stat(AT_FDCWD, mount->point, &status) ||
+	    status.stx_ino != search->id)
+		return true;
+	search->found = *mount;
+	search->any = true;
+	return false;
+}
+
+/* The part of `path` below the root of its mount: climb until the mount changes. `root` gets that root's identity. */
+static struct bytes below_mount(struct bytes path, int directory, struct statx *root)
+{
+	int current CLEANUP_FD = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	size_t rest = path.size;
+	struct statx status;
+
+	/* The object's own name, then one more for each level. */
+	for (int level = 0; current >= 0 && level < LEVELS_LIMIT && location_stat(current, "", root); level++) {
+		const char *slash = memrchr(path.data, '/', rest);
+		rest = slash ? (size_t)(slash - path.data) : 0;
+		int above = openat(current, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		fd_close(&current);
+		current = above;
+		if (current < 0 || !location_stat(current, "", &status) || status.stx_mnt_id != root->stx_mnt_id ||
+		    status.stx_ino == root->stx_ino)
+			return (struct bytes){path.data + rest, path.size - rest};
+	}
+	return BYTES_NONE;
+}
+
+/* A task in a chroot is not shown the mount that its root lies on: look for one of ours that begins where that one does. */
+static struct bytes view_by_root(struct search *search, struct bytes path, int directory, struct arena *arena)
+{
+	char device[24];
+	struct statx root;
+	struct bytes below = below_mount(path, directory, &root);
+	char *text = below.data ? read_mountinfo(procfs_root(), "self/mountinfo") : NULL;
+
+	if (!text)
+		return BYTES_NONE;
+	snprintf(device, sizeof(device), "%u:%u", root.stx_dev_major, root.stx_dev_minor);
+	*search = (struct search){.device = device, .id = root.stx_ino};
+	visit_mounts(text, match_root, search);
+	free(text);
+	if (!search->any)
+		return BYTES_NONE;
+	size_t point = strlen(search->found.point);
+	return arena_format(arena, "%.*s%.*s", point == 1 ? 0 : (int)point, search->found.point, (int)below.size,
+			    below.data);
+}
+
+struct bytes mounts_host_view(const struct target *target, uint64_t mount_id, struct bytes path, int directory,
+			      struct arena *arena)
+{
+	struct search *searches = calloc(2, sizeof(*searches));
+	struct search *theirs = searches, *ours = searches + 1;
 	char *text = read_mountinfo(target->task, "mountinfo");
 	struct bytes host = BYTES_NONE;
 
@@ -153,16 +224,12 @@ struct bytes mounts_host_view(const struct target *target, uint64_t mount_id, st
 	/* mountinfo names mount points from the task's root directory. */
 	struct bytes seen = path_as_task_sees(target, path);
 	if (theirs && theirs->any && bytes_path_below(seen, bytes_of(theirs->found.point))) {
-		struct search *ours = &theirs[1];
 		ours->device = theirs->found.device;
 		ours->inside = rebase(seen, bytes_of(theirs->found.point), bytes_of(theirs->found.root), arena);
-		text = read_mountinfo(procfs_root(), "self/mountinfo");
-		if (text && ours->inside.data)
-			visit_mounts(text, match_device, ours);
-		free(text);
-		if (ours->any)
-			host = rebase(ours->inside, bytes_of(ours->found.root), bytes_of(ours->found.point), arena);
+		host = find_ours(ours, arena);
+	} else if (theirs) {
+		host = view_by_root(ours, path, directory, arena);
 	}
-	free(theirs);
+	free(searches);
 	return host;
 }

@@ -9,8 +9,9 @@
 #include "decode/target.h"
 
 /*
- * `path` lies on the mount `mount_id` of the task's mount namespace, named from that namespace's root. Returns the name
- * of the same object in ours, by device and root of the two mounts (proc_pid_mountinfo(5)); absent when no mount of ours
- * shows it.
+ * `path` lies on the mount `mount_id` of the task's mount namespace, named from that namespace's root; `directory` holds
+ * it (or is it). Returns the name of the same object in ours, by device and root of the two mounts
+ * (proc_pid_mountinfo(5)); absent when no mount of ours shows it.
  */
-struct bytes mounts_host_view(const struct target *target, uint64_t mount_id, struct bytes path, struct arena *arena);
+struct bytes mounts_host_view(const struct target *target, uint64_t mount_id, struct bytes path, int directory,
+			      struct arena *arena);

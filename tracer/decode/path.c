@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/fd.h"
+#include "deep.h"
 #include "file_systems.h"
 #include "location.h"
 #include "mounts.h"
@@ -49,14 +51,14 @@ static struct bytes where(int fd, char text[PATH_MAX])
 }
 
 static void set_views(const struct target *target, struct arena *arena, struct effect_object *object,
-		      struct bytes kernel_view, const struct statx *status)
+		      struct bytes kernel_view, int directory, const struct statx *status)
 {
 	object->path = path_as_task_sees(target, kernel_view);
 	if (target->same_root)
 		return;
 	struct bytes host = kernel_view;
 	if (!target->same_mounts && status)
-		host = mounts_host_view(target, status->stx_mnt_id, kernel_view, arena);
+		host = mounts_host_view(target, status->stx_mnt_id, kernel_view, directory, arena);
 	if (host.data && !bytes_equal(host, object->path))
 		object->host_path = host;
 }
@@ -89,21 +91,24 @@ static void set_lexical(const struct target *target, const struct path_request *
 		object->path = join(arena, path_as_task_sees(target, directory), request->path);
 }
 
+static void set_place(struct path_facts *facts, const struct statx *status, struct file_system about)
+{
+	facts->mount = status->stx_mnt_id;
+	facts->device = makedev(status->stx_dev_major, status->stx_dev_minor);
+	facts->local = about.local;
+	facts->procfs = about.kernel;
+}
+
 static void set_file_system(struct path_cache *cache, const struct target *target, const struct location *location,
 			    struct path_facts *facts)
 {
 	struct statx parent;
-	struct file_system about;
 
-	if (location->exists) {
-		about = file_system_of(cache, target, location->parent, location->name, &location->status);
-	} else {
-		if (!location_stat(location->parent, "", &parent))
-			return;
-		about = file_system_of(cache, target, location->parent, "", &parent);
-	}
-	facts->local = about.local;
-	facts->procfs = about.kernel;
+	if (location->exists)
+		set_place(facts, &location->status,
+			  file_system_of(cache, target, location->parent, location->name, &location->status));
+	else if (location_stat(location->parent, "", &parent))
+		set_place(facts, &parent, file_system_of(cache, target, location->parent, "", &parent));
 }
 
 void path_resolve(struct path_cache *cache, const struct target *target, const struct path_request *request,
@@ -118,12 +123,15 @@ void path_resolve(struct path_cache *cache, const struct target *target, const s
 	facts->error = location.error;
 	facts->parent_exists = location.parent >= 0;
 	struct bytes directory = location.parent >= 0 ? where(location.parent, text) : BYTES_NONE;
+	if (!directory.data && location.parent >= 0)
+		directory = deep_path(location.parent, arena);
 	if (directory.data) {
 		struct statx parent;
 		const struct statx *mount = location.exists ? &location.status : NULL;
 		if (!mount && !target->same_mounts && location_stat(location.parent, "", &parent))
 			mount = &parent;
-		set_views(target, arena, object, join(arena, directory, bytes_of(location.name)), mount);
+		set_views(target, arena, object, join(arena, directory, bytes_of(location.name)), location.parent,
+			  mount);
 		set_file_system(cache, target, &location, facts);
 	} else {
 		set_lexical(target, request, arena, object);
@@ -148,8 +156,10 @@ void path_of_descriptor(struct path_cache *cache, const struct target *target, i
 	}
 	location.exists = location_stat(location.parent, "", &location.status);
 	struct bytes kernel_view = where(location.parent, text);
+	if (!kernel_view.data && location.exists && S_ISDIR(location.status.stx_mode))
+		kernel_view = deep_path(location.parent, arena);
 	if (kernel_view.data)
-		set_views(target, arena, object, arena_copy(arena, kernel_view),
+		set_views(target, arena, object, arena_copy(arena, kernel_view), location.parent,
 			  location.exists ? &location.status : NULL);
 	if (!location.exists) {
 		facts->error = errno;

@@ -177,7 +177,7 @@ void read_open_how(struct reading *reading, size_t index)
 	if (!reading_memory(reading, reading_arg(reading, index), &how, (size_t)size))
 		return;
 	reading_add_flags(reading, FLAGSET_open, how.flags);
-	if (how.flags & (O_CREAT | __O_TMPFILE)) {
+	if ((how.flags & O_CREAT) || (how.flags & O_TMPFILE) == O_TMPFILE) {
 		reading->effect->has_mode = true;
 		reading->effect->mode = (uint32_t)how.mode;
 	}

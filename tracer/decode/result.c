@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -22,13 +23,16 @@ static void settle_open(struct decoder *decoder, const struct target *target, st
 	struct effect *effect = decoded->effects;
 	struct effect_object object;
 	struct path_facts facts;
+	struct stat status;
+	char name[32];
 
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	if (effect->object.has_inode && fstatat(target->task, name, &status, 0) == 0 &&
+	    status.st_ino == effect->object.ino && major(status.st_dev) == effect->object.dev_major &&
+	    minor(status.st_dev) == effect->object.dev_minor)
+		return;
 	path_of_descriptor(decoder->cache, target, fd, &decoder->arena, &object, &facts);
 	if (!object.has_inode)
-		return;
-	bool same = effect->object.has_inode && effect->object.ino == object.ino &&
-		    effect->object.dev_major == object.dev_major && effect->object.dev_minor == object.dev_minor;
-	if (same)
 		return;
 	object.as_given = effect->object.as_given;
 	if (!object.as_given.data && !bytes_equal(object.path, decoded->request.path))

@@ -28,7 +28,7 @@ static enum effect_kind open_kind(const struct reading *reading, uint64_t flags)
 	const struct path_facts *facts = &reading->out->facts;
 	uint64_t access = flags & O_ACCMODE;
 
-	if ((flags & __O_TMPFILE) == __O_TMPFILE)
+	if ((flags & O_TMPFILE) == O_TMPFILE)
 		return EFFECT_file_create;
 	if (flags & O_CREAT)
 		return !facts->exists || (flags & O_EXCL) ? EFFECT_file_create : EFFECT_file_write;
@@ -49,7 +49,8 @@ void special_open(struct reading *reading)
 	}
 	effect->kind = open_kind(reading, flags);
 	reading->out->opens = true;
-	if (!(flags & (O_CREAT | __O_TMPFILE)))
+	/* O_TMPFILE holds the bit of O_DIRECTORY as well. */
+	if (!(flags & O_CREAT) && (flags & O_TMPFILE) != O_TMPFILE)
 		effect->has_mode = false;
 	if (flags & O_CREAT)
 		reading_add_text(reading, "looked_up", reading->out->facts.exists ? "present" : "absent");

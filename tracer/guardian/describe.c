@@ -53,3 +53,9 @@ bool describe_run(const struct guardian_config *config, const char *run, struct 
 	about->start.descriptor_count = descriptors_inherited(arena, about->descriptors, DESCRIPTORS_LIMIT);
 	return true;
 }
+
+void describe_free(struct description *about)
+{
+	arena_free(&about->arena);
+	free(about->start.argv);
+}

@@ -21,3 +21,4 @@ struct description {
 
 /* Everything that is known before the command begins. */
 bool describe_run(const struct guardian_config *config, const char *run, struct description *about, struct err *err);
+void describe_free(struct description *about);

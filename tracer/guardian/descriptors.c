@@ -90,3 +90,12 @@ size_t descriptors_inherited(struct arena *arena, struct record_descriptor *out,
 	closedir(directory);
 	return count;
 }
+
+void descriptors_hold_standard(bool closed[3])
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		closed[fd] = fcntl(fd, F_GETFD) < 0;
+		if (closed[fd])
+			(void)!open("/dev/null", O_RDWR | O_CLOEXEC); /* takes the lowest free number, which is fd */
+	}
+}

@@ -18,6 +18,7 @@
 #include "base/message.h"
 #include "base/ring.h"
 #include "describe.h"
+#include "descriptors.h"
 #include "monitor/monitor.h"
 #include "os/filter.h"
 #include "os/notify.h"
@@ -65,16 +66,6 @@ static bool prepare(struct guardian *guardian, struct err *err)
 		return false;
 	guardian->ring = ring_create(RING_SIZE, err);
 	return guardian->ring != NULL;
-}
-
-/* Descriptors that were closed before us must not become ours by accident: a log line would land in the run's file. */
-static void hold_standard_descriptors(bool closed[3])
-{
-	for (int fd = 0; fd <= 2; fd++) {
-		closed[fd] = fcntl(fd, F_GETFD) < 0;
-		if (closed[fd])
-			(void)!open("/dev/null", O_RDWR | O_CLOEXEC); /* takes the lowest free number, which is fd */
-	}
 }
 
 static bool make_sockets(int pair[2], struct err *err)
@@ -126,7 +117,7 @@ static bool await_scribe(struct guardian *guardian, struct err *err)
 		return true;
 	struct bytes why = guardian->message.fields[1].bytes;
 	err_set(err, 0, "%.*s", (int)why.size, why.data);
-	return err_hint(err, "ASSURE_HOME chooses another state folder");
+	return false;
 }
 
 static bool start_monitor(struct guardian *guardian, struct err *err)
@@ -170,7 +161,7 @@ static bool start_monitor(struct guardian *guardian, struct err *err)
 static void set_reason(struct guardian *guardian, const char *reason)
 {
 	if (guardian->outcome->reason[0] == 0)
-		snprintf(guardian->outcome->reason, sizeof(guardian->outcome->reason), "%s", reason);
+		snprintf(guardian->outcome->reason, sizeof(guardian->outcome->reason), "%.255s", reason);
 }
 
 /* Orphans of the monitor come to us. Until none is left: what was forked meanwhile is found the next time. */
@@ -201,7 +192,12 @@ static void on_monitor_death(struct guardian *guardian)
 	guardian->monitor_gone = true;
 	if (guardian->tree_ended)
 		return;
-	set_reason(guardian, "the monitor ended early");
+	int status = 0;
+	char line[64] = "the monitor ended early";
+	/* A signal says whether it was killed or crashed: worth knowing to whoever reports it. */
+	if (waitpid(guardian->monitor, &status, WNOHANG) == guardian->monitor && WIFSIGNALED(status))
+		snprintf(line, sizeof(line), "the monitor ended early (SIG%s)", sigabbrev_np(WTERMSIG(status)));
+	set_reason(guardian, line);
 	guardian->outcome->helper_died = true;
 	end_tree(guardian);
 }
@@ -222,6 +218,15 @@ static void note_scribe(struct guardian *guardian)
 	set_reason(guardian, "the scribe ended early");
 }
 
+/* 0 when it is gone. */
+static char agent_state(const struct guardian *guardian)
+{
+	struct task_status status;
+	int task CLEANUP_FD = procfs_task(guardian->agent);
+
+	return task >= 0 && procfs_status(task, &status) ? status.state : 0;
+}
+
 static void on_monitor_message(struct guardian *guardian)
 {
 	struct message *message = &guardian->message;
@@ -235,7 +240,9 @@ static void on_monitor_message(struct guardian *guardian)
 	}
 	switch (message->type) {
 	case MESSAGE_agent_stopped:
-		terminal_stop_like((int)message->fields[0].number);
+		/* Unless it was continued meanwhile: nobody would wake us a second time. */
+		if (!strchr("RSD", agent_state(guardian)))
+			terminal_stop_like((int)message->fields[0].number);
 		break;
 	case MESSAGE_agent_exited:
 		guardian->agent_ended = true;
@@ -268,15 +275,6 @@ static void on_monitor_message(struct guardian *guardian)
 	}
 }
 
-/* Stopped by a signal that was meant for the agent alone? Then the shell's continue has to reach it as well. */
-static bool agent_is_stopped(const struct guardian *guardian)
-{
-	struct task_status status;
-	int task CLEANUP_FD = procfs_task(guardian->agent);
-
-	return task >= 0 && procfs_status(task, &status) && status.state == 'T';
-}
-
 static void on_signal(struct guardian *guardian, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
@@ -292,7 +290,8 @@ static void on_signal(struct guardian *guardian, const struct signalfd_siginfo *
 	/* What the terminal sends reaches the whole job by itself, the agent included. */
 	if (info->ssi_code == SI_KERNEL)
 		return;
-	if (signal == SIGCONT && !agent_is_stopped(guardian))
+	/* Stopped by a signal that was meant for the agent alone? Then the shell's continue has to reach it as well. */
+	if (signal == SIGCONT && agent_state(guardian) != 'T')
 		return;
 	send_to_monitor(guardian, MESSAGE_signal_agent, (uint64_t)signal, info->ssi_pid);
 }
@@ -443,7 +442,7 @@ static bool start(struct guardian *guardian, struct err *err)
 {
 	bool closed[3];
 
-	hold_standard_descriptors(closed);
+	descriptors_hold_standard(closed);
 	if (!prepare(guardian, err) || !hold_signals(guardian, err))
 		return false;
 	/* When the monitor dies its orphans have to come to somebody who ends them. */
@@ -453,6 +452,15 @@ static bool start(struct guardian *guardian, struct err *err)
 		return false;
 	leave_inherited(guardian);
 	return await_start(guardian, err);
+}
+
+static void guardian_free(struct guardian *guardian)
+{
+	filter_free(&guardian->filter);
+	if (guardian->ring)
+		ring_free(guardian->ring);
+	describe_free(&guardian->about);
+	free(guardian);
 }
 
 bool guardian_run(const struct guardian_config *config, struct guardian_outcome *outcome, struct err *err)
@@ -474,7 +482,7 @@ bool guardian_run(const struct guardian_config *config, struct guardian_outcome 
 		/* What never ran leaves nothing behind. */
 		(void)run_remove(config->home, outcome->run, NULL);
 		reap_helpers(guardian);
-		free(guardian);
+		guardian_free(guardian);
 		return false;
 	}
 	supervise(guardian);
@@ -484,6 +492,6 @@ bool guardian_run(const struct guardian_config *config, struct guardian_outcome 
 		close_run(guardian, outcome->reason[0] == 0);
 	if (!outcome->detached)
 		reap_helpers(guardian);
-	free(guardian);
+	guardian_free(guardian);
 	return true;
 }

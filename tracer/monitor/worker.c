@@ -381,7 +381,9 @@ static void *work(void *argument)
 			continue;
 		if (atomic_fetch_sub(&monitor->idle_workers, 1) == 1)
 			(void)start_one(monitor, NULL);
+		atomic_fetch_add(&monitor->busy_workers, 1);
 		handle(worker, &stop);
+		atomic_fetch_sub(&monitor->busy_workers, 1);
 		atomic_fetch_add(&monitor->idle_workers, 1);
 	}
 	return NULL;

@@ -9,6 +9,12 @@
 
 #include "base/clock.h"
 
+/* Linux 6.6. */
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#endif
+
 static enum receive_state notify_receive(void *self, struct stop *stop, struct err *err)
 {
 	const struct notify *notify = self;
@@ -72,6 +78,12 @@ void notify_backend(struct notify *notify, struct backend *backend)
 	    .still_waiting = notify_still_waiting,
 	    .self = notify,
 	};
+}
+
+void notify_prepare(const struct notify *notify)
+{
+	/* The caller sleeps until it is answered: the kernel may hand it our CPU then, instead of waking another one. */
+	(void)ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 }
 
 bool notify_check_sizes(struct err *err)

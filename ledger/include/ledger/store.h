@@ -42,6 +42,8 @@ uint64_t store_take_lost(struct store_writer *writer);
 bool store_append(struct store_writer *writer, uint64_t seq, const struct record_head *head, struct bytes record,
 		  struct err *err);
 bool store_flush(struct store_writer *writer, struct err *err);
+/* Give back the room that was set aside: for the records with which a run on a full disk ends. store_close() does it. */
+void store_use_reserve(struct store_writer *writer);
 /* Mark the run as ended (complete, or why not) and close. */
 bool store_close(struct store_writer *writer, bool complete, const char *reason, struct err *err);
 /* Remove a run that never started. */

@@ -15,9 +15,10 @@
 
 struct protection {
 	pid_t guardian, monitor, keeper, scribe;
-	pid_t guardian_group;   /* the agent's own process group at its start: the shell's job */
-	struct bytes state;     /* the state folder, absolute, seen from our root */
-	uint64_t pid_namespace; /* inode of our pid namespace */
+	pid_t guardian_group;                          /* the agent's own process group at its start: the shell's job */
+	struct bytes state;                            /* the state folder, absolute, seen from our root */
+	uint64_t state_device, state_ino, state_mount; /* what the folder is, however it may be called */
+	uint64_t pid_namespace;                        /* inode of our pid namespace */
 };
 
 enum protect_verdict {
@@ -26,8 +27,9 @@ enum protect_verdict {
 	PROTECT_PERFORM, /* a signal to a group that we belong to: send it to the others */
 };
 
-enum protect_verdict protect_check(const struct protection *protection, const struct stop *stop,
-				   const struct target *target, const struct decoded *decoded, int *error);
+enum protect_verdict protect_check(const struct protection *protection, struct path_cache *cache,
+				   const struct stop *stop, const struct target *target, const struct decoded *decoded,
+				   int *error);
 
 /* Send what kill(2) asked for to every process that it names but ours. Returns 0 or an errno value, as kill would. */
 int protect_signal_others(const struct protection *protection, const struct target *target, int64_t pid, int signal);

@@ -30,8 +30,10 @@ struct path_facts {
 	bool parent_exists; /* the directory that would hold it was found */
 	uint32_t mode;      /* st_mode when it exists */
 	uint32_t links;
-	bool local;  /* on a local file system, whose calls do not wait for anybody */
-	bool procfs; /* on procfs, sysfs or cgroupfs */
+	uint64_t mount;  /* statx mount id; of the parent when it does not exist */
+	uint64_t device; /* makedev() of the same */
+	bool local;      /* on a local file system, whose calls do not wait for anybody */
+	bool procfs;     /* on procfs, sysfs or cgroupfs */
 };
 
 /* Facts about file systems by device number, so that one look serves many calls. One per worker; not thread-safe. */
@@ -49,6 +51,13 @@ void path_resolve(struct path_cache *cache, const struct target *target, const s
 /* The object behind a descriptor of the task. */
 void path_of_descriptor(struct path_cache *cache, const struct target *target, int fd, struct arena *arena,
 			struct effect_object *object, struct path_facts *facts);
+
+/*
+ * Does what the request names lie in (or is it) the directory with this identity, by whatever name it was reached? For
+ * mounts that show one directory in two places.
+ */
+bool path_lies_in(struct path_cache *cache, const struct target *target, const struct path_request *request,
+		  uint64_t device, uint64_t ino);
 
 /* The working directory of the task as it sees it; absent when unknown. */
 struct bytes path_working_directory(const struct target *target, struct arena *arena);

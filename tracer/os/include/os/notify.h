@@ -12,5 +12,7 @@ struct notify {
 
 /* Fill in `backend` to work on `notify`. */
 void notify_backend(struct notify *notify, struct backend *backend);
+/* Settings of the listener that make it faster where the kernel knows them. */
+void notify_prepare(const struct notify *notify);
 /* The size of the kernel's notification structures fits ours; false and why otherwise. */
 bool notify_check_sizes(struct err *err);
