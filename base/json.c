@@ -163,22 +163,22 @@ void json_start(struct json *json, struct buf *out)
 	*json = (struct json){.out = out, .first = {true}};
 }
 
-void json_object(struct json *json, const char *key)
+void json_begin_object(struct json *json, const char *key)
 {
 	json_open(json, key, '{', true);
 }
 
-void json_object_end(struct json *json)
+void json_end_object(struct json *json)
 {
 	json_close(json, '}', true);
 }
 
-void json_array(struct json *json, const char *key)
+void json_begin_array(struct json *json, const char *key)
 {
 	json_open(json, key, '[', false);
 }
 
-void json_array_end(struct json *json)
+void json_end_array(struct json *json)
 {
 	json_close(json, ']', false);
 }

@@ -17,13 +17,13 @@ static void append_json(struct buf *out, const struct probe_result results[PROBE
 	struct json json;
 
 	json_start(&json, out);
-	json_object(&json, NULL);
+	json_begin_object(&json, NULL);
 	json_text(&json, "births", births(results));
 	json_bool(&json, "ok", probe_run_works(results));
-	json_array(&json, "probes");
+	json_begin_array(&json, "probes");
 	for (size_t i = 0; i < PROBE_COUNT; i++) {
 		const struct probe_row *row = &probe_rows[i];
-		json_object(&json, NULL);
+		json_begin_object(&json, NULL);
 		json_bytes(&json, "detail", bytes_of(results[i].detail));
 		json_text(&json, "follows", row->follows);
 		json_text(&json, "id", row->id);
@@ -32,11 +32,11 @@ static void append_json(struct buf *out, const struct probe_result results[PROBE
 		json_bool(&json, "required", row->weight == PROBE_WEIGHT_required);
 		json_text(&json, "state", probe_state_name(results[i].state));
 		json_text(&json, "todo", row->todo);
-		json_object_end(&json);
+		json_end_object(&json);
 	}
-	json_array_end(&json);
+	json_end_array(&json);
 	json_text(&json, "schema", "assure.doctor/1");
-	json_object_end(&json);
+	json_end_object(&json);
 	buf_append_char(out, '\n');
 }
 

@@ -51,11 +51,11 @@ static void write_json(struct listing *listing, const struct run_summary *run, c
 	struct json *json = &listing->json;
 	const struct document *argv = document_get(start, "argv");
 	char time[31];
-	json_object(json, NULL);
-	json_array(json, "argv");
+	json_begin_object(json, NULL);
+	json_begin_array(json, "argv");
 	for (size_t i = 0; i < document_size(argv); i++)
 		json_element(json, document_element(document_at(argv, i), &listing->arena));
-	json_array_end(json);
+	json_end_array(json);
 	json_uint(json, "effects", run->effects);
 	if (run->ended_ns) {
 		clock_rfc3339(run->ended_ns, time);
@@ -71,7 +71,7 @@ static void write_json(struct listing *listing, const struct run_summary *run, c
 	clock_rfc3339(run->started_ns, time);
 	json_text(json, "started", time);
 	json_text(json, "state", state_name(run->state));
-	json_object_end(json);
+	json_end_object(json);
 }
 
 static void write_line(struct listing *listing, const struct run_summary *run, const struct document *start)
@@ -127,8 +127,8 @@ static void begin(struct listing *listing)
 {
 	if (listing->as_json) {
 		json_start(&listing->json, &listing->out);
-		json_object(&listing->json, NULL);
-		json_array(&listing->json, "runs");
+		json_begin_object(&listing->json, NULL);
+		json_begin_array(&listing->json, "runs");
 	} else {
 		buf_append_format(&listing->out,
 				  "%sRUN     STARTED              TOOK     STATE       EFFECTS    COMMAND%s\n",
@@ -140,9 +140,9 @@ static void end(struct listing *listing)
 {
 	if (!listing->as_json)
 		return;
-	json_array_end(&listing->json);
+	json_end_array(&listing->json);
 	json_text(&listing->json, "schema", "assure.runs/1");
-	json_object_end(&listing->json);
+	json_end_object(&listing->json);
 	buf_append_char(&listing->out, '\n');
 }
 

@@ -104,58 +104,58 @@ static void show_more(struct buf *out, const struct report *report)
 
 static void json_counts(struct json *json, const struct report *report)
 {
-	json_object(json, "by_how");
+	json_begin_object(json, "by_how");
 	for (unsigned i = 0; i < HOW_COUNT; i++) {
 		static const enum effect_how order[] = {HOW_declared, HOW_observed, HOW_performed, HOW_verified};
 		json_uint(json, effect_how_name(order[i]), report->by_how[order[i]]);
 	}
-	json_object_end(json);
+	json_end_object(json);
 	/* A list: the table's order is not that of names. */
-	json_array(json, "by_kind");
+	json_begin_array(json, "by_kind");
 	for (unsigned i = 0; i <= EFFECT_KIND_COUNT; i++) {
 		if (!report->by_kind[i])
 			continue;
-		json_object(json, NULL);
+		json_begin_object(json, NULL);
 		json_uint(json, "count", report->by_kind[i]);
 		json_text(json, "kind", effect_kind_name((enum effect_kind)i));
-		json_object_end(json);
+		json_end_object(json);
 	}
-	json_array_end(json);
-	json_object(json, "by_result");
+	json_end_array(json);
+	json_begin_object(json, "by_result");
 	json_uint(json, "failed", report->by_state[RESULT_FAILED]);
 	json_uint(json, "ok", report->by_state[RESULT_OK]);
 	json_uint(json, "refused", report->by_state[RESULT_REFUSED]);
 	json_uint(json, "unknown", report->by_state[RESULT_UNKNOWN]);
-	json_object_end(json);
+	json_end_object(json);
 }
 
 static void json_gaps(struct json *json, const struct report *report)
 {
-	json_array(json, "gaps");
+	json_begin_array(json, "gaps");
 	for (unsigned i = 0; i <= GAP_CODE_COUNT; i++) {
 		if (!report->gap_records[i])
 			continue;
-		json_object(json, NULL);
+		json_begin_object(json, NULL);
 		json_text(json, "code", gap_code_name((enum gap_code)i));
 		json_uint(json, "count", report->gap_amounts[i]);
 		json_uint(json, "records", report->gap_records[i]);
-		json_object_end(json);
+		json_end_object(json);
 	}
-	json_array_end(json);
+	json_end_array(json);
 }
 
 static void json_status(struct json *json, const struct document *status)
 {
 	if (!status)
 		return;
-	json_object(json, "status");
+	json_begin_object(json, "status");
 	if (document_int(status, "code", -1) >= 0)
 		json_int(json, "code", document_int(status, "code", -1));
 	if (document_text(status, "signal")) {
 		json_bool(json, "core", document_bool(status, "core", false));
 		json_bytes(json, "signal", bytes_of(document_text(status, "signal")));
 	}
-	json_object_end(json);
+	json_end_object(json);
 }
 
 static void json_field(struct json *json, const struct report *report, const char *key, struct arena *arena)
@@ -171,11 +171,11 @@ static void show_json(struct buf *out, const struct report *report, struct arena
 	struct json json;
 	char time[31];
 	json_start(&json, out);
-	json_object(&json, NULL);
-	json_array(&json, "argv");
+	json_begin_object(&json, NULL);
+	json_begin_array(&json, "argv");
 	for (size_t i = 0; i < document_size(argv); i++)
 		json_element(&json, document_element(document_at(argv, i), arena));
-	json_array_end(&json);
+	json_end_array(&json);
 	json_field(&json, report, "backend", arena);
 	json_field(&json, report, "births", arena);
 	json_counts(&json, report);
@@ -202,7 +202,7 @@ static void show_json(struct buf *out, const struct report *report, struct arena
 	json_text(&json, "started", time);
 	json_text(&json, "state", states[run->state]);
 	json_status(&json, document_get(report->end, "status"));
-	json_object_end(&json);
+	json_end_object(&json);
 	buf_append_char(out, '\n');
 }
 

@@ -148,17 +148,17 @@ static void print_tree(struct screen *screen)
 
 static void json_execs(struct json *json, const struct tree_process *process)
 {
-	json_array(json, "execs");
+	json_begin_array(json, "execs");
 	for (size_t i = 0; i < process->exec_count; i++) {
 		const struct tree_exec *exec = &process->execs[i];
-		json_object(json, NULL);
+		json_begin_object(json, NULL);
 		json_bytes(json, "command", exec->command);
 		json_bytes(json, "image", exec->image);
 		json_text(json, "result", exec->result);
 		json_uint(json, "seq", exec->seq);
-		json_object_end(json);
+		json_end_object(json);
 	}
-	json_array_end(json);
+	json_end_array(json);
 }
 
 /* A flat list, in the order in which they became known: nesting would be as deep as the agent likes. */
@@ -166,12 +166,12 @@ static void print_json(struct buf *out, const struct tree *tree, const char *id)
 {
 	struct json json;
 	json_start(&json, out);
-	json_object(&json, NULL);
+	json_begin_object(&json, NULL);
 	json_text(&json, "id", id);
-	json_array(&json, "processes");
+	json_begin_array(&json, "processes");
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct tree_process *process = &tree->items[i];
-		json_object(&json, NULL);
+		json_begin_object(&json, NULL);
 		json_uint(&json, "effects", process->effects);
 		json_bytes(&json, "exe", process->exe);
 		json_execs(&json, process);
@@ -183,11 +183,11 @@ static void print_json(struct buf *out, const struct tree *tree, const char *id)
 			json_uint(&json, "parent", process->parent);
 		json_int(&json, "pid", process->pid);
 		json_bytes(&json, "status", process->status);
-		json_object_end(&json);
+		json_end_object(&json);
 	}
-	json_array_end(&json);
+	json_end_array(&json);
 	json_text(&json, "schema", "assure.tree/1");
-	json_object_end(&json);
+	json_end_object(&json);
 	buf_append_char(out, '\n');
 }
 

@@ -29,12 +29,12 @@ static int run(int argc, char **argv)
 	if (as_json) {
 		struct json json;
 		json_start(&json, &out);
-		json_object(&json, NULL);
+		json_begin_object(&json, NULL);
 		json_text(&json, "build", ASSURE_BUILD);
 		json_text(&json, "schema", "assure.version/1");
 		json_int(&json, "store_schema", STORE_SCHEMA);
 		json_text(&json, "version", ASSURE_VERSION);
-		json_object_end(&json);
+		json_end_object(&json);
 		buf_append_char(&out, '\n');
 	} else {
 		buf_append_format(&out, "assure %s (%s)\n", ASSURE_VERSION, ASSURE_BUILD);

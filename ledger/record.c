@@ -12,7 +12,7 @@ void record_open(struct record_writer *writer, struct buf *out, struct record_he
 	*writer = (struct record_writer){.out = out, .start = out->size, .text_limit = SIZE_MAX, .head = head};
 	*head = (struct record_head){.type = (uint32_t)type};
 	json_start(&writer->json, out);
-	json_object(&writer->json, NULL);
+	json_begin_object(&writer->json, NULL);
 }
 
 void record_rewind(struct record_writer *writer)
@@ -20,7 +20,7 @@ void record_rewind(struct record_writer *writer)
 	writer->out->size = writer->start;
 	writer->out->failed = false;
 	json_start(&writer->json, writer->out);
-	json_object(&writer->json, NULL);
+	json_begin_object(&writer->json, NULL);
 }
 
 void record_schema(struct record_writer *writer)
@@ -39,7 +39,7 @@ void record_time(struct record_writer *writer, const struct record_stamp *stamp)
 
 bool record_finish(struct record_writer *writer)
 {
-	json_object_end(&writer->json);
+	json_end_object(&writer->json);
 	return !writer->out->failed && writer->out->size - writer->start <= RECORD_BODY_LIMIT;
 }
 
@@ -120,25 +120,25 @@ void record_peer(struct record_writer *writer, const char *key, const struct eff
 	struct json *json = &writer->json;
 	if (!peer->present)
 		return;
-	json_object(json, key);
+	json_begin_object(json, key);
 	record_text(writer, "address", peer->address);
 	record_text(writer, "family", peer->family);
 	if (peer->object.path.data || peer->object.host_path.data || peer->object.has_inode) {
-		json_object(json, "object");
+		json_begin_object(json, "object");
 		record_object(writer, &peer->object, BYTES_NONE);
-		json_object_end(json);
+		json_end_object(json);
 	}
 	record_text(writer, "path", peer->path);
 	if (peer->port >= 0)
 		json_int(json, "port", peer->port);
 	record_text(writer, "protocol", peer->protocol);
-	json_object_end(json);
+	json_end_object(json);
 }
 
 void record_status(struct record_writer *writer, int code, int signal, bool core)
 {
 	struct json *json = &writer->json;
-	json_object(json, "status");
+	json_begin_object(json, "status");
 	if (code >= 0)
 		json_int(json, "code", code);
 	if (signal >= 0) {
@@ -151,7 +151,7 @@ void record_status(struct record_writer *writer, int code, int signal, bool core
 		json_bool(json, "core", core);
 		json_text(json, "signal", name);
 	}
-	json_object_end(json);
+	json_end_object(json);
 }
 
 struct argv_plan record_plan_argv(const struct bytes *argv, size_t count, uint64_t total, size_t budget)
@@ -179,12 +179,12 @@ struct argv_plan record_plan_argv(const struct bytes *argv, size_t count, uint64
 void record_argv(struct record_writer *writer, const struct bytes *argv, const struct argv_plan *plan)
 {
 	struct json *json = &writer->json;
-	json_array(json, "argv");
+	json_begin_array(json, "argv");
 	for (size_t i = 0; i < plan->count; i++) {
 		size_t size = i + 1 == plan->count ? plan->last : argv[i].size;
 		json_element(json, size ? (struct bytes){argv[i].data, size} : BYTES(""));
 	}
-	json_array_end(json);
+	json_end_array(json);
 	if (plan->total)
 		json_uint(json, "argv_total", plan->total);
 }

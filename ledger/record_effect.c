@@ -60,21 +60,21 @@ static int compare_entries(const void *left, const void *right)
 static void write_list(struct effect_writer *writer, const struct effect_value *value)
 {
 	struct json *json = &writer->record.json;
-	json_array(json, value->name);
+	json_begin_array(json, value->name);
 	for (size_t i = 0; i < value->list.count && i < writer->level->list_limit; i++) {
 		struct bytes item = record_cut(value->list.items[i], writer->level->value_limit);
 		json_element(json, item.size ? item : BYTES(""));
 	}
-	json_array_end(json);
+	json_end_array(json);
 }
 
 static void write_numbers(struct effect_writer *writer, const struct effect_value *value)
 {
 	struct json *json = &writer->record.json;
-	json_array(json, value->name);
+	json_begin_array(json, value->name);
 	for (size_t i = 0; i < value->numbers.count && i < writer->level->list_limit; i++)
 		json_int(json, NULL, value->numbers.items[i]);
-	json_array_end(json);
+	json_end_array(json);
 }
 
 static void write_value(struct effect_writer *writer, const struct effect_value *value)
@@ -109,14 +109,14 @@ static void write_value(struct effect_writer *writer, const struct effect_value 
 static void write_cut(struct effect_writer *writer)
 {
 	struct json *json = &writer->record.json;
-	json_array(json, "cut");
+	json_begin_array(json, "cut");
 	if (writer->argv.cut)
 		json_text(json, NULL, "argv");
 	if (writer->level->value_limit != SIZE_MAX && writer->effect->value_count > 0)
 		json_text(json, NULL, "args");
 	if (writer->level->text_limit != SIZE_MAX)
 		json_text(json, NULL, "text");
-	json_array_end(json);
+	json_end_array(json);
 }
 
 static void write_args(struct effect_writer *writer)
@@ -139,7 +139,7 @@ static void write_args(struct effect_writer *writer)
 	if (count == 0)
 		return;
 	qsort(entries, count, sizeof(entries[0]), compare_entries);
-	json_object(&writer->record.json, "args");
+	json_begin_object(&writer->record.json, "args");
 	for (size_t i = 0; i < count; i++) {
 		/* Two entries of one name would be an ambiguous document. */
 		if (i > 0 && compare_entries(&entries[i - 1], &entries[i]) == 0)
@@ -149,14 +149,14 @@ static void write_args(struct effect_writer *writer)
 		else
 			write_value(writer, entries[i].value);
 	}
-	json_object_end(&writer->record.json);
+	json_end_object(&writer->record.json);
 }
 
 static void write_flags(struct json *json, const struct effect *effect)
 {
 	if (!effect->has_flags)
 		return;
-	json_array(json, "flags");
+	json_begin_array(json, "flags");
 	for (size_t i = 0; i < effect->flag_count && i < EFFECT_FLAG_LIMIT; i++)
 		json_text(json, NULL, effect->flags[i]);
 	if (effect->flags_rest) {
@@ -164,7 +164,7 @@ static void write_flags(struct json *json, const struct effect *effect)
 		snprintf(text, sizeof(text), "0x%" PRIx64, effect->flags_rest);
 		json_text(json, NULL, text);
 	}
-	json_array_end(json);
+	json_end_array(json);
 }
 
 static void write_image(struct effect_writer *writer)
@@ -173,7 +173,7 @@ static void write_image(struct effect_writer *writer)
 	const struct effect_image *image = &writer->effect->image;
 	if (!image->present)
 		return;
-	json_object(&record->json, "image");
+	json_begin_object(&record->json, "image");
 	record_text(record, "as_given", image->object.as_given);
 	if (image->object.has_inode)
 		record_dev(record, "dev", image->object.dev_major, image->object.dev_minor);
@@ -181,32 +181,32 @@ static void write_image(struct effect_writer *writer)
 	if (image->object.has_inode)
 		json_uint_text(&record->json, "ino", image->object.ino);
 	if (image->interpreter_count > 0) {
-		json_array(&record->json, "interpreters");
+		json_begin_array(&record->json, "interpreters");
 		for (size_t i = 0; i < image->interpreter_count && i < writer->level->script_limit; i++) {
 			struct bytes item = record_cut(image->interpreters[i], record->text_limit);
 			json_element(&record->json, item.size ? item : BYTES(""));
 		}
-		json_array_end(&record->json);
+		json_end_array(&record->json);
 	}
 	record_text(record, "path", image->object.path);
 	record_text(record, "sha256", image->sha256);
-	json_object_end(&record->json);
+	json_end_object(&record->json);
 }
 
 static void write_process(struct record_writer *record, const struct effect_process *process)
 {
-	json_object(&record->json, "process");
+	json_begin_object(&record->json, "process");
 	record_text(record, "exe", process->executable);
 	json_uint(&record->json, "id", process->id);
 	json_int(&record->json, "pid", process->pid);
 	json_int(&record->json, "tid", process->tid);
-	json_object_end(&record->json);
+	json_end_object(&record->json);
 }
 
 static void write_result(struct json *json, const struct effect_result *result)
 {
 	static const char *const by[] = {[BY_POLICY] = "policy", [BY_SELF] = "self", [BY_UNSUPPORTED] = "unsupported"};
-	json_object(json, "result");
+	json_begin_object(json, "result");
 	if (result->by > BY_NOBODY && (unsigned)result->by < sizeof(by) / sizeof(by[0]))
 		json_text(json, "by", by[result->by]);
 	if (result->undelivered)
@@ -223,19 +223,19 @@ static void write_result(struct json *json, const struct effect_result *result)
 	json_text(json, "state", result_state_name(result->state));
 	if (result->has_value)
 		json_int(json, "value", result->value);
-	json_object_end(json);
+	json_end_object(json);
 }
 
 static void write_target(struct record_writer *record, const struct effect_target *target)
 {
 	if (!target->present)
 		return;
-	json_object(&record->json, "target");
+	json_begin_object(&record->json, "target");
 	record_text(record, "exe", target->executable);
 	if (target->id)
 		json_uint(&record->json, "id", target->id);
 	json_int(&record->json, "pid", target->pid);
-	json_object_end(&record->json);
+	json_end_object(&record->json);
 }
 
 static bool has_object(const struct effect_object *object)
@@ -292,9 +292,9 @@ static void write_second_half(struct effect_writer *writer)
 	write_target(record, &effect->target);
 	record_time(record, &(struct record_stamp){effect->mono_ns, effect->realtime_ns});
 	if (has_object(&effect->to) || effect->to_text.data) {
-		json_object(json, "to");
+		json_begin_object(json, "to");
 		record_object(record, &effect->to, effect->to_text);
-		json_object_end(json);
+		json_end_object(json);
 	}
 	if (record_file_type(effect->object.type))
 		json_text(json, "type", record_file_type(effect->object.type));

@@ -36,7 +36,7 @@ static size_t write_items(struct record_writer *writer, const struct record_read
 	enum { ITEMS_LIMIT = RECORD_BODY_LIMIT - 1024, ITEM_REST = 128 };
 	struct json *json = &writer->json;
 	size_t left_out = 0;
-	json_array(json, "items");
+	json_begin_array(json, "items");
 	for (size_t i = 0; i < reads->count; i++) {
 		const struct record_reads_item *item = &reads->items[i];
 		struct bytes path = record_cut(item->path, PATH_LIMIT);
@@ -44,14 +44,14 @@ static size_t write_items(struct record_writer *writer, const struct record_read
 			left_out++;
 			continue;
 		}
-		json_object(json, NULL);
+		json_begin_object(json, NULL);
 		json_uint(json, "count", item->count);
 		record_dev(writer, "dev", item->dev_major, item->dev_minor);
 		json_uint_text(json, "ino", item->ino);
 		record_text(writer, "path", path);
-		json_object_end(json);
+		json_end_object(json);
 	}
-	json_array_end(json);
+	json_end_array(json);
 	return left_out;
 }
 

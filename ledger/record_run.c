@@ -9,21 +9,21 @@ static void write_descriptors(struct record_writer *writer, const struct record_
 	struct json *json = &writer->json;
 	size_t left_out = 0, whole = writer->text_limit;
 	writer->text_limit = PATH_LIMIT;
-	json_array(json, "descriptors");
+	json_begin_array(json, "descriptors");
 	for (size_t i = 0; i < start->descriptor_count; i++) {
 		const struct record_descriptor *descriptor = &start->descriptors[i];
 		if (writer->out->size - writer->start > DESCRIPTORS_END) {
 			left_out++;
 			continue;
 		}
-		json_object(json, NULL);
+		json_begin_object(json, NULL);
 		record_text(writer, "access", descriptor->access);
 		json_int(json, "fd", descriptor->fd);
 		record_text(writer, "path", descriptor->path);
 		record_peer(writer, "peer", &descriptor->peer);
-		json_object_end(json);
+		json_end_object(json);
 	}
-	json_array_end(json);
+	json_end_array(json);
 	if (left_out)
 		json_uint(json, "descriptors_cut", left_out);
 	writer->text_limit = whole;
@@ -73,11 +73,11 @@ static void write_by_kind(struct json *json, const struct record_run_end *end)
 	for (unsigned i = 0; i < EFFECT_KIND_COUNT; i++)
 		kinds[i] = (enum effect_kind)i;
 	qsort(kinds, EFFECT_KIND_COUNT, sizeof(kinds[0]), compare_kinds);
-	json_object(json, "by_kind");
+	json_begin_object(json, "by_kind");
 	for (unsigned i = 0; i < EFFECT_KIND_COUNT; i++)
 		if (end->by_kind[kinds[i]])
 			json_uint(json, effect_kind_name(kinds[i]), end->by_kind[kinds[i]]);
-	json_object_end(json);
+	json_end_object(json);
 }
 
 static void write_counts(struct json *json, const struct record_run_end *end)
@@ -85,15 +85,15 @@ static void write_counts(struct json *json, const struct record_run_end *end)
 	static const enum effect_how hows[] = {HOW_declared, HOW_observed, HOW_performed, HOW_verified};
 	static const enum result_state states[] = {RESULT_FAILED, RESULT_OK, RESULT_REFUSED, RESULT_UNKNOWN};
 	_Static_assert(sizeof(hows) / sizeof(hows[0]) == HOW_COUNT, "every way of knowing, in order of name");
-	json_object(json, "by_how");
+	json_begin_object(json, "by_how");
 	for (size_t i = 0; i < HOW_COUNT; i++)
 		json_uint(json, effect_how_name(hows[i]), end->by_how[hows[i]]);
-	json_object_end(json);
+	json_end_object(json);
 	write_by_kind(json, end);
-	json_object(json, "by_result");
+	json_begin_object(json, "by_result");
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		json_uint(json, result_state_name(states[i]), end->by_state[states[i]]);
-	json_object_end(json);
+	json_end_object(json);
 }
 
 bool record_run_end(struct buf *out, struct record_head *head, const struct record_run_end *end)

@@ -20,24 +20,24 @@ static void test_containers(void **state)
 	struct buf out CLEANUP_BUF = {0};
 	struct json json;
 	json_start(&json, &out);
-	json_object(&json, NULL);
-	json_array(&json, "a");
-	json_array_end(&json);
-	json_array(&json, "b");
+	json_begin_object(&json, NULL);
+	json_begin_array(&json, "a");
+	json_end_array(&json);
+	json_begin_array(&json, "b");
 	json_element(&json, BYTES("x"));
 	json_element(&json, BYTES("\xff\0"));
 	json_element(&json, BYTES_NONE);
 	json_element(&json, BYTES(""));
-	json_object(&json, NULL);
-	json_object_end(&json);
+	json_begin_object(&json, NULL);
+	json_end_object(&json);
 	json_int(&json, NULL, 1);
-	json_array_end(&json);
-	json_object(&json, "c");
+	json_end_array(&json);
+	json_begin_object(&json, "c");
 	json_bool(&json, "f", false);
 	json_bool(&json, "t", true);
-	json_object_end(&json);
+	json_end_object(&json);
 	json_text(&json, "d", "");
-	json_object_end(&json);
+	json_end_object(&json);
 	check(&out,
 	      "{\"a\":[],\"b\":[\"x\",{\"b64\":\"/wA=\"},null,\"\",{},1],\"c\":{\"f\":false,\"t\":true},\"d\":\"\"}");
 	assert_int_equal(json.depth, 0);
@@ -49,14 +49,14 @@ static void test_strings(void **state)
 	struct buf out CLEANUP_BUF = {0};
 	struct json json;
 	json_start(&json, &out);
-	json_array(&json, NULL);
+	json_begin_array(&json, NULL);
 	json_element(&json, BYTES("\0\x01\b\t\n\x0b\f\r\x1f\x7f\"\\/"));
 	json_element(&json, BYTES("\xc3\xa9\xe2\x80\xa8\xf0\x9f\x98\x80"));
 	json_element(&json, BYTES("\",\"forged\":\""));
 	json_text(&json, NULL,
 		  "a\xff"
 		  "b\xe2\x82");
-	json_array_end(&json);
+	json_end_array(&json);
 	check(&out, "[\"\\u0000\\u0001\\b\\t\\n\\u000b\\f\\r\\u001f\x7f\\\"\\\\/\","
 		    "\"\xc3\xa9\xe2\x80\xa8\xf0\x9f\x98\x80\",\"\\\",\\\"forged\\\":\\\"\","
 		    "\"a\xef\xbf\xbd"
@@ -69,12 +69,12 @@ static void test_foreign(void **state)
 	struct buf out CLEANUP_BUF = {0};
 	struct json json;
 	json_start(&json, &out);
-	json_object(&json, NULL);
+	json_begin_object(&json, NULL);
 	json_bytes(&json, "argument", BYTES_NONE);
 	json_bytes(&json, "cwd", BYTES("/\xed\xa0\x80"));
 	json_bytes(&json, "empty", BYTES(""));
 	json_bytes(&json, "path", BYTES("/a\nb"));
-	json_object_end(&json);
+	json_end_object(&json);
 	check(&out, "{\"cwd_b64\":\"L+2ggA==\",\"empty\":\"\",\"path\":\"/a\\nb\"}");
 }
 
@@ -84,7 +84,7 @@ static void test_numbers(void **state)
 	struct buf out CLEANUP_BUF = {0};
 	struct json json;
 	json_start(&json, &out);
-	json_array(&json, NULL);
+	json_begin_array(&json, NULL);
 	json_int(&json, NULL, 0);
 	json_int(&json, NULL, -9007199254740991);
 	json_int(&json, NULL, -9007199254740992);
@@ -94,7 +94,7 @@ static void test_numbers(void **state)
 	json_uint(&json, NULL, 9007199254740992);
 	json_uint(&json, NULL, UINT64_MAX);
 	json_uint_text(&json, NULL, 5);
-	json_array_end(&json);
+	json_end_array(&json);
 	check(&out, "[0,-9007199254740991,\"-9007199254740992\",\"-9223372036854775808\",\"9223372036854775807\","
 		    "9007199254740991,\"9007199254740992\",\"18446744073709551615\",\"5\"]");
 }
@@ -106,31 +106,31 @@ static void test_limits(void **state)
 	struct json json;
 	json_start(&json, &out);
 	for (int i = 0; i < JSON_DEPTH_LIMIT - 1; i++)
-		json_array(&json, NULL);
+		json_begin_array(&json, NULL);
 	assert_false(out.failed);
-	json_object(&json, NULL);
+	json_begin_object(&json, NULL);
 	assert_true(out.failed);
 	for (int i = 0; i < 100; i++)
-		json_array(&json, NULL);
+		json_begin_array(&json, NULL);
 	for (int i = 0; i < 200; i++)
-		json_array_end(&json);
+		json_end_array(&json);
 	assert_true(out.failed);
 
 	buf_reset(&out);
 	json_start(&json, &out);
-	json_array_end(&json);
+	json_end_array(&json);
 	assert_true(out.failed);
 	buf_reset(&out);
 	json_start(&json, &out);
-	json_object(&json, NULL);
-	json_array_end(&json);
+	json_begin_object(&json, NULL);
+	json_end_array(&json);
 	assert_true(out.failed);
 
 	struct buf small CLEANUP_BUF = {.limit = 8};
 	json_start(&json, &small);
-	json_object(&json, NULL);
+	json_begin_object(&json, NULL);
 	json_bytes(&json, "a", BYTES("\xff"));
-	json_object_end(&json);
+	json_end_object(&json);
 	assert_true(small.failed);
 }
 
@@ -151,7 +151,7 @@ static int end_of_keys(const char *first, bool foreign, const char *second)
 		struct buf out = {0};
 		struct json json;
 		json_start(&json, &out);
-		json_object(&json, NULL);
+		json_begin_object(&json, NULL);
 		if (foreign)
 			json_bytes(&json, first, BYTES("x"));
 		else

@@ -34,6 +34,9 @@ static void settle_open(struct decoder *decoder, const struct target *target, st
 	path_of_descriptor(decoder->cache, target, fd, &decoder->arena, &object, &facts);
 	if (!object.has_inode)
 		return;
+	/* A name seen before the call knows its directory, from which more can be told than from the file. */
+	if (bytes_equal(object.path, effect->object.path) && !object.host_path.data)
+		object.host_path = effect->object.host_path;
 	object.as_given = effect->object.as_given;
 	if (!object.as_given.data && !bytes_equal(object.path, decoded->request.path))
 		object.as_given = decoded->request.path;

@@ -24,10 +24,10 @@ struct json {
 void json_start(struct json *json, struct buf *out);
 
 /* Containers; `key` is NULL inside an array and at the top. */
-void json_object(struct json *json, const char *key);
-void json_object_end(struct json *json);
-void json_array(struct json *json, const char *key);
-void json_array_end(struct json *json);
+void json_begin_object(struct json *json, const char *key);
+void json_end_object(struct json *json);
+void json_begin_array(struct json *json, const char *key);
+void json_end_array(struct json *json);
 
 /* Text that this program made: valid UTF-8, NUL-terminated. A byte that is not becomes U+FFFD. */
 void json_text(struct json *json, const char *key, const char *text);
