@@ -12,7 +12,7 @@
 /* A value inside a parsed document, or the document; NULL stands for "not there" and may be passed to every getter. */
 struct document;
 
-struct document *document_parse(struct bytes json, struct err *err);
+struct document *document_parse(struct bytes text, struct err *err);
 void document_free(struct document *document);
 
 const struct document *document_get(const struct document *object, const char *key);

@@ -216,7 +216,7 @@ bool render_run_screen(FILE *out, const char *home, struct run *run, struct err 
 	CLEANUP_BUF struct buf text = {.limit = 1 << 22};
 	bool good = telling ? tell(telling, run, &report, err) : err_set(err, 0, "screen: out of memory");
 	append_headline(&text, &report);
-	if (good)
+	if (telling && good)
 		append_lines(out, telling, &text);
 	append_end(&text, &report);
 	render_out(out, &text);

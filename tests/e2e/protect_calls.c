@@ -55,7 +55,8 @@ static pid_t child_of(pid_t parent, const char *wanted)
 		if (pid > 0 && read_status(pid, comm, &its_parent) && its_parent == parent && strcmp(comm, wanted) == 0)
 			found = pid;
 	}
-	closedir(directory);
+	if (directory)
+		closedir(directory);
 	return found;
 }
 

@@ -2,8 +2,9 @@
  * decode() of any row over any arguments and any memory: what it makes of them is a record that JSON readers accept,
  * within the limit, and no descriptor stays open.
  *
- * Input: number of the call (2 bytes), mode (1), six arguments and the result (a form byte and its bytes each), then the memory, which
- * lies at MEMORY_BASE. The task that is looked at is this process, with a few sockets and pipes of its own.
+ * Input: number of the call (2 bytes), mode (1), six arguments and the result (a form byte and its bytes each), then the
+ * memory, which lies at MEMORY_BASE. The task that is looked at is this process, with a few sockets and pipes of its
+ * own.
  */
 #include <fcntl.h>
 #include <jansson.h>

@@ -9,12 +9,10 @@
 #include "row.h"
 
 /* The program's own assumption: when it does not hold, no expectation of it is worth anything. */
-#define row_must(condition) row_check((condition), #condition, __LINE__)
+#define row_must(condition) ((condition) ? (void)0 : row_broken(#condition, __LINE__))
 
-__attribute__((unused)) static void row_check(bool holds, const char *what, int line)
+__attribute__((unused, noreturn)) static void row_broken(const char *what, int line)
 {
-	if (holds)
-		return;
 	fprintf(stderr, "line %d: not so: %s (%s)\n", line, what, strerror(errno));
 	_exit(2);
 }

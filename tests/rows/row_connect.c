@@ -100,6 +100,7 @@ static void connect_inet6(void)
 	}
 }
 
+/* `path` is NULL when `given` is an abstract name. */
 static int say_unix(int type, const char *protocol, const char *given, const char *path)
 {
 	struct sockaddr_un address;
@@ -109,7 +110,7 @@ static int say_unix(int type, const char *protocol, const char *given, const cha
 	long result = syscall(SYS_connect, fd, &address, size);
 	row_expect("connect", "ipc.connect", result);
 	row_number("args.sockfd", fd);
-	if (given[0] == '@')
+	if (!path)
 		row_socket_name("peer", given);
 	else
 		row_socket_file("peer", path, given);

@@ -89,6 +89,7 @@ static void bind_inet6(void)
 	row_done();
 }
 
+/* `path` is NULL when `given` is an abstract name. */
 static void say_bind_unix(const char *given, const char *path)
 {
 	struct sockaddr_un address;
@@ -96,9 +97,9 @@ static void say_bind_unix(const char *given, const char *path)
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	long result = syscall(SYS_bind, fd, &address, size);
-	row_expect("bind", given[0] == '@' ? "net.bind" : "node.create", result);
+	row_expect("bind", path ? "node.create" : "net.bind", result);
 	row_number("args.sockfd", fd);
-	if (given[0] == '@')
+	if (!path)
 		row_socket_name("local", given);
 	else
 		row_socket_file("local", path, given);

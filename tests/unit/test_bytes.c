@@ -74,9 +74,10 @@ static void test_buf_reserve(void **state)
 	buf_reset(&buf);
 	char *to = buf_reserve(&buf, 3);
 	assert_non_null(to);
-	memcpy(to, "a\0b", 3);
-	buf_commit(&buf, 3);
-	assert_true(bytes_equal(buf_bytes(&buf), BYTES("a\0b")));
+	struct bytes part = BYTES("a\0b");
+	memcpy(to, part.data, part.size);
+	buf_commit(&buf, part.size);
+	assert_true(bytes_equal(buf_bytes(&buf), part));
 	buf_commit(&buf, 1000);
 	assert_true(buf.failed);
 	assert_int_equal(buf.size, 3);

@@ -28,11 +28,11 @@ static int tear_down(void **state)
 /* Bytes that nobody terminated: a read past their end is for the sanitizers to find. */
 static struct bytes unterminated(const char *text)
 {
-	size_t size = strlen(text);
-	char *copy = test_malloc(size ? size : 1);
+	struct bytes bytes = bytes_of(text);
+	char *copy = test_malloc(bytes.size ? bytes.size : 1);
 
-	memcpy(copy, text, size);
-	return (struct bytes){copy, size};
+	memcpy(copy, bytes.data, bytes.size);
+	return (struct bytes){copy, bytes.size};
 }
 
 static void check_effect(struct effect *effect, const char *expected)
@@ -76,7 +76,7 @@ static void test_sockets(void **state)
 {
 	(void)state;
 	check_socket(EFFECT_ipc_connect, "/run/docker.sock", "docker");
-	check_socket(EFFECT_ipc_connect, "/home/someone/.docker/run/docker.sock", "docker");
+	check_socket(EFFECT_ipc_connect, "/home/user/.docker/run/docker.sock", "docker");
 	check_socket(EFFECT_ipc_connect, "/run/docker.socket", NULL);
 	check_socket(EFFECT_ipc_connect, "docker.sock", NULL);
 	check_socket(EFFECT_ipc_send, "/run/systemd/private", "systemd");
@@ -113,7 +113,7 @@ static void test_files(void **state)
 	check_file(EFFECT_file_create, "/etc/cron.daily/job", NULL, "cron");
 	check_file(EFFECT_file_create, "/var/spool/cron/crontabs/root", NULL, "cron");
 	check_file(EFFECT_file_symlink, "/etc/systemd/system/a.target.wants/b.service", NULL, "systemd");
-	check_file(EFFECT_file_create, "/home/someone/.config/systemd/user/x.service", NULL, "systemd");
+	check_file(EFFECT_file_create, "/home/user/.config/systemd/user/x.service", NULL, "systemd");
 	check_file(EFFECT_file_mode, "/etc/cron.daily/job", NULL, "cron");
 	check_file(EFFECT_file_write, "/proc/sysrq-trigger", NULL, "kernel helper");
 	check_file(EFFECT_file_write, "/sys/fs/cgroup/rdma/release_agent", NULL, "kernel helper");

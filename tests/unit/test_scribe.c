@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/message.h"
+#include "folder.h"
 #include "ledger/store.h"
 #include "scribe/scribe.h"
 
@@ -71,14 +72,12 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	char command[128];
 	ring_free(ring);
 	if (guardian >= 0)
 		close(guardian);
 	if (lifeline[1] >= 0)
 		close(lifeline[1]);
-	snprintf(command, sizeof(command), "rm -rf '%s'", home);
-	return system(command) == 0 ? 0 : -1;
+	return folder_remove(home) ? 0 : -1;
 }
 
 static bool is_alive(void *context)

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "folder.h"
 #include "ledger/store.h"
 
 static char home[64];
@@ -27,9 +28,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	char command[128];
-	snprintf(command, sizeof(command), "rm -rf '%s'", home);
-	return system(command) == 0 ? 0 : -1;
+	return folder_remove(home) ? 0 : -1;
 }
 
 static bool append(struct store_writer *writer, enum record_type type, enum effect_kind kind, enum result_state result,

@@ -99,10 +99,15 @@ static int compare(const char *architecture, bool x86_64, size_t *lines)
 	FILE *list = fopen(path, "re");
 	assert_non_null(list);
 
-	int wrong = 0, number = 0, last = -1;
-	char name[64];
+	int wrong = 0, last = -1;
+	char line[80];
 	*lines = 0;
-	while (fscanf(list, "%d %63s", &number, name) == 2) {
+	while (fgets(line, sizeof(line), list)) {
+		char *name;
+		int number = (int)strtol(line, &name, 10);
+		assert_true(name > line && *name == ' ');
+		name++;
+		name[strcspn(name, "\n")] = 0;
 		++*lines;
 		const struct row *row = find_row(name);
 		const struct reason *reason = find_reason(name);

@@ -59,6 +59,7 @@ static void test_utf8(void **state)
 	uint32_t code_point = 0;
 	assert_int_equal(text_utf8_decode(BYTES("\xf0\x9f\x98\x80!"), &code_point), 4);
 	assert_int_equal(code_point, 0x1f600);
+	/* NOLINTNEXTLINE(misc-misleading-bidirectional): escapes in the source mislead nobody */
 	assert_int_equal(text_utf8_decode(BYTES("\xe2\x80\xae"), &code_point), 3);
 	assert_int_equal(code_point, 0x202e);
 	assert_int_equal(text_utf8_decode(BYTES("\xc3\xa9"), &code_point), 2);
@@ -166,6 +167,7 @@ static void test_shell_word(void **state)
 		    "1"),
 	      "$'a\\n\\t\\'\\\\\\0331'");
 	check(text_shell_word, BYTES("\xff"), "$'\\377'");
+	/* NOLINTNEXTLINE(misc-misleading-bidirectional): escapes in the source mislead nobody */
 	check(text_shell_word, BYTES("\xe2\x80\xae"), "$'\\342\\200\\256'");
 }
 
@@ -176,6 +178,7 @@ static void test_shell_round_trip(void **state)
 	if (access("/bin/bash", X_OK) != 0)
 		skip();
 	static const char *const words[] = {
+	    /* NOLINTNEXTLINE(misc-misleading-bidirectional): escapes in the source mislead nobody */
 	    "x", "a b'c\"d", "$HOME\n'\t\\", "\x1b[0m7\xff\x80 'q'", "*?[a]!#~{a,b}", "A=\xe2\x80\xae\0019"};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		struct buf script CLEANUP_BUF = {0};
@@ -183,6 +186,7 @@ static void test_shell_round_trip(void **state)
 		text_shell_word(&script, bytes_of(words[i]));
 		/* sh may not know $'...': the script reaches bash by its environment instead. */
 		assert_int_equal(setenv("SCRIPT", script.data, 1), 0);
+		/* NOLINTNEXTLINE(cert-env33-c): a shell is what is tested */
 		FILE *pipe = popen("exec /bin/bash -c 'eval \"$SCRIPT\"'", "r");
 		assert_non_null(pipe);
 		char got[64];

@@ -13,6 +13,7 @@
 
 /* What an effect record can hold of an argument vector; the rest is counted. */
 enum { VECTOR_BYTES_LIMIT = 40000, VECTOR_COUNT_LIMIT = 4096, VECTOR_SCAN_LIMIT = 1 << 20, STRING_LIMIT = 131072 };
+enum { PAGE = 4096 };
 
 void reading_target(struct reading *reading, int64_t pid)
 {
@@ -57,31 +58,65 @@ void read_signal(struct reading *reading, size_t index)
 		reading_add_int(reading, reading_name(reading, index), number);
 }
 
-/* Pointers of a vector, `chunk` at a time, until the null pointer. Returns how many, or -1 when memory ended. */
-static int64_t count_vector(struct reading *reading, uint64_t address)
+/* Pointers of a vector up to the null pointer: all are counted, the first `limit` kept. -1 when memory ended. */
+static int64_t read_pointers(struct reading *reading, uint64_t address, uint64_t *kept, size_t limit)
 {
-	uint64_t pointers[512];
+	uint64_t pointers[PAGE / sizeof(uint64_t)];
 	int64_t count = 0;
 
 	while (count < VECTOR_SCAN_LIMIT) {
 		/* Not beyond the page: the vector may end where memory ends. */
-		size_t room = (4096 - (size_t)(address % 4096)) / sizeof(uint64_t);
-		if (room == 0 || room > 512)
+		size_t room = (PAGE - (size_t)(address % PAGE)) / sizeof(uint64_t);
+		if (room == 0)
 			room = 1;
 		if (memory_read(reading->target->memory, address, pointers, room * sizeof(uint64_t)) != 0)
 			return -1;
-		for (size_t i = 0; i < room; i++, count++)
+		for (size_t i = 0; i < room; i++, count++) {
 			if (pointers[i] == 0)
 				return count;
+			if ((size_t)count < limit)
+				kept[count] = pointers[i];
+		}
 		address += room * sizeof(uint64_t);
 	}
 	return count;
 }
 
+/* A piece of the task's memory: the strings of a vector mostly lie side by side, and one read serves many. */
+struct window {
+	uint64_t start;
+	size_t size;
+	char data[PAGE];
+};
+
+/* The string at `address` when it ends inside the window, which is moved there first if need be. */
+static bool window_string(struct reading *reading, struct window *window, uint64_t address, struct bytes *out)
+{
+	for (int tries = 0; tries < 2; tries++) {
+		if (address >= window->start && address - window->start < window->size) {
+			size_t offset = (size_t)(address - window->start);
+			const char *end = memchr(window->data + offset, 0, window->size - offset);
+			if (end) {
+				*out = (struct bytes){window->data + offset, (size_t)(end - window->data) - offset};
+				return true;
+			}
+		}
+		window->start = address;
+		window->size = PAGE - (size_t)(address % PAGE);
+		if (memory_read(reading->target->memory, address, window->data, window->size) != 0)
+			window->size = 0;
+	}
+	return false;
+}
+
 /* As much of a vector of strings as a record can hold. */
 static struct bytes *read_vector(struct reading *reading, uint64_t address, size_t *kept, uint64_t *total)
 {
-	int64_t count = reading->target->memory < 0 ? -1 : count_vector(reading, address);
+	struct arena *arena = reading_arena(reading);
+	uint64_t *pointers = arena_alloc(arena, VECTOR_COUNT_LIMIT * sizeof(*pointers));
+	int64_t count = !pointers || reading->target->memory < 0
+			    ? -1
+			    : read_pointers(reading, address, pointers, VECTOR_COUNT_LIMIT);
 
 	*kept = 0;
 	*total = 0;
@@ -91,13 +126,14 @@ static struct bytes *read_vector(struct reading *reading, uint64_t address, size
 	}
 	*total = (uint64_t)count;
 	size_t limit = count > VECTOR_COUNT_LIMIT ? VECTOR_COUNT_LIMIT : (size_t)count;
-	struct bytes *items = arena_alloc(reading_arena(reading), (limit + 1) * sizeof(*items));
+	struct bytes *items = arena_alloc(arena, (limit + 1) * sizeof(*items));
+	struct window window = {0};
 	size_t used = 0;
 	for (size_t i = 0; items && i < limit && used < VECTOR_BYTES_LIMIT; i++) {
-		uint64_t pointer;
-		if (memory_read(reading->target->memory, address + i * sizeof(pointer), &pointer, sizeof(pointer)) != 0)
-			break;
-		items[i] = reading_string(reading, pointer, STRING_LIMIT);
+		struct bytes text;
+		items[i] = window_string(reading, &window, pointers[i], &text)
+			       ? arena_copy(arena, text)
+			       : reading_string(reading, pointers[i], STRING_LIMIT);
 		if (!items[i].data)
 			break;
 		used += items[i].size;

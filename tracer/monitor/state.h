@@ -37,6 +37,9 @@ struct monitor {
 	atomic_ullong generation; /* of the tree's roots and mounts; no lock */
 	atomic_int idle_workers;  /* no lock */
 	atomic_int busy_workers;  /* with a stop that is not recorded yet; no lock */
+	pthread_mutex_t park_lock; /* for the two below */
+	pthread_cond_t unpark;
+	unsigned parked_workers;
 	atomic_bool stopping;     /* no lock */
 	atomic_bool scribe_alive; /* no lock */
 	pid_t agent;

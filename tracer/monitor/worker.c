@@ -21,7 +21,7 @@
 #include "os/procfs.h"
 #include "state.h"
 
-enum { WORKERS_LIMIT = 256, WORKER_STACK = 512 << 10 };
+enum { WORKERS_LIMIT = 256, WORKER_STACK = 512 << 10, RECEIVERS = 2 };
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
@@ -359,6 +359,39 @@ static void handle(struct worker *worker, const struct stop *stop)
 
 static bool start_one(struct monitor *monitor, struct err *err);
 
+/* Whoever took a stop as the last one that received sees to it that somebody else does. */
+static void ensure_receiver(struct monitor *monitor)
+{
+	if (atomic_fetch_sub(&monitor->idle_workers, 1) > 1)
+		return;
+	pthread_mutex_lock(&monitor->park_lock);
+	bool parked = monitor->parked_workers > 0;
+	if (parked) {
+		monitor->parked_workers--;
+		atomic_fetch_add(&monitor->idle_workers, 1);
+		pthread_cond_broadcast(&monitor->unpark);
+	}
+	pthread_mutex_unlock(&monitor->park_lock);
+	if (!parked)
+		(void)start_one(monitor, NULL);
+}
+
+/*
+ * Back to receiving, unless enough do: the kernel wakes receivers in turn, and each further one makes the loop wander
+ * over one more stack and CPU.
+ */
+static void return_or_park(struct monitor *monitor)
+{
+	if (atomic_fetch_add(&monitor->idle_workers, 1) < RECEIVERS)
+		return;
+	pthread_mutex_lock(&monitor->park_lock);
+	atomic_fetch_sub(&monitor->idle_workers, 1);
+	unsigned ticket = ++monitor->parked_workers;
+	while (monitor->parked_workers >= ticket && !atomic_load(&monitor->stopping))
+		pthread_cond_wait(&monitor->unpark, &monitor->park_lock);
+	pthread_mutex_unlock(&monitor->park_lock);
+}
+
 static void *work(void *argument)
 {
 	struct worker *worker = argument;
@@ -379,12 +412,11 @@ static void *work(void *argument)
 			break;
 		if (state != RECEIVE_STOP)
 			continue;
-		if (atomic_fetch_sub(&monitor->idle_workers, 1) == 1)
-			(void)start_one(monitor, NULL);
+		ensure_receiver(monitor);
 		atomic_fetch_add(&monitor->busy_workers, 1);
 		handle(worker, &stop);
 		atomic_fetch_sub(&monitor->busy_workers, 1);
-		atomic_fetch_add(&monitor->idle_workers, 1);
+		return_or_park(monitor);
 	}
 	return NULL;
 }

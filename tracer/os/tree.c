@@ -89,8 +89,9 @@ int tree_kill(pid_t root, const pid_t *spared, int spared_count)
 	int found = 0;
 	struct member *members = list_processes(&count);
 
-	if (members)
-		qsort(members, count, sizeof(*members), by_pid);
+	if (!members)
+		return 0;
+	qsort(members, count, sizeof(*members), by_pid);
 	for (size_t i = 0; i < count; i++) {
 		if (!descends(members, count, members[i].pid, root, spared, spared_count))
 			continue;

@@ -27,7 +27,7 @@ static inline struct bytes bytes_of(const char *text)
 
 static inline bool bytes_equal(struct bytes a, struct bytes b)
 {
-	return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+	return a.size == b.size && (a.size == 0 || (a.data && b.data && memcmp(a.data, b.data, a.size) == 0));
 }
 
 static inline bool bytes_start_with(struct bytes whole, struct bytes start)

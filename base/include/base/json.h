@@ -1,7 +1,8 @@
 /*
  * The one JSON writer. Output is compact, and canonical (RFC 8785) for the values that it can write: keys must be added
- * in code point order, which is checked in debug builds (so a key must live as long as its container is open); numbers are integers; larger ones are decimal strings.
- * Nesting deeper than JSON_DEPTH_LIMIT, or ending what was not begun, sets `failed` of the buffer.
+ * in code point order, which is checked in debug builds (so a key must live as long as its container is open); numbers
+ * are integers; larger ones are decimal strings. Nesting deeper than JSON_DEPTH_LIMIT, or ending what was not begun,
+ * sets `failed` of the buffer.
  */
 #pragma once
 

@@ -1,9 +1,10 @@
 /*
  * Messages between our processes: the closed set of specs/messages.def over SOCK_SEQPACKET.
  *
- * One packet is one message: a header (version byte, zero byte, 16-bit type), then the fields that its row lists, in order. Integers are little-endian; bytes
- * are a 32-bit length and the content (absent bytes travel as empty ones). A reader checks every bound and demands the end. An unknown type, one that its
- * sender may not send, one out of turn, or a malformed one is fatal to the connection (OpenSSH's monitor is the model).
+ * One packet is one message: a header (version byte, zero byte, 16-bit type), then the fields that its row lists, in
+ * order. Integers are little-endian; bytes are a 32-bit length and the content (absent bytes travel as empty ones). A
+ * reader checks every bound and demands the end. An unknown type, one that its sender may not send, one out of turn, or
+ * a malformed one is fatal to the connection (OpenSSH's monitor is the model).
  */
 #pragma once
 

@@ -20,7 +20,10 @@
 
 struct ring;
 
-/* Make a ring of `capacity` data bytes (a power of two, at least a page, at most 1 GiB) in an anonymous memory file; both processes inherit it. */
+/*
+ * Make a ring of `capacity` data bytes (a power of two, at least a page, at most 1 GiB) in an anonymous memory file; both
+ * processes inherit it.
+ */
 struct ring *ring_create(size_t capacity, struct err *err);
 void ring_free(struct ring *ring);
 
