@@ -1,8 +1,8 @@
 """clang-tidy on the files that changed since it last found nothing in them.
 
 A file's key is a digest of its text, of every header and table of the project that it includes, and of .clang-tidy.
-A key that was clean is kept in BUILD/tidy. With --seconds N no new file is begun after N seconds, the newest first;
-what was left is said.
+A file of several builds is looked at as the first compiles it. A key that was clean is kept in BUILD/tidy of the first.
+With --seconds N no new file is begun after N seconds, the newest first; what was left is said.
 """
 import argparse
 import concurrent.futures
@@ -48,29 +48,31 @@ def key_of(path, entry, settings):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--build", type=pathlib.Path, required=True, action="append")
     parser.add_argument("--seconds", type=float, default=0)
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds if arguments.seconds else None
     settings = (TOP / ".clang-tidy").read_bytes()
-    clean = arguments.build / "tidy"
+    clean = arguments.build[0] / "tidy"
     clean.mkdir(parents=True, exist_ok=True)
 
-    work = []
-    for entry in json.loads((arguments.build / "compile_commands.json").read_text()):
-        path = pathlib.Path(entry["file"]).resolve()
-        if path.is_file() and TOP in path.parents:
-            key = key_of(path, entry, settings)
-            if not (clean / key).exists():
-                work.append((path.stat().st_mtime, path, key))
+    work, known = [], set()
+    for build in arguments.build:
+        for entry in json.loads((build / "compile_commands.json").read_text()):
+            path = pathlib.Path(entry["file"]).resolve()
+            if path.is_file() and TOP in path.parents and path not in known:
+                known.add(path)
+                key = key_of(path, entry, settings)
+                if not (clean / key).exists():
+                    work.append((path.stat().st_mtime, path, key, build))
     work.sort(reverse=True)
 
     def tidy(item):
-        _, path, key = item
+        _, path, key, build = item
         if end is not None and time.monotonic() > end:
             return path, None, ""
         done = subprocess.run(
-            ["clang-tidy", "--quiet", "-p", str(arguments.build), str(path)],
+            ["clang-tidy", "--quiet", "-p", str(build), str(path)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
         if done.returncode == 0:
             (clean / key).touch()

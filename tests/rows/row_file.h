@@ -54,16 +54,16 @@ __attribute__((unused)) static void row_given(const char *row, const char *kind,
 /* The same, about a file that is named by a descriptor. */
 __attribute__((unused)) static void row_descriptor(const char *row, const char *kind, long result, int fd)
 {
-	char shown[64], path[PATH_MAX];
+	char name[64], where[PATH_MAX];
 	struct stat status;
 
 	row_expect(row, kind, result);
-	snprintf(shown, sizeof(shown), "/proc/self/fd/%d", fd);
-	ssize_t size = readlink(shown, path, sizeof(path) - 1);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	ssize_t size = readlink(name, where, sizeof(where) - 1);
 	if (size < 0 || fstat(fd, &status) != 0)
 		abort();
-	path[size] = 0;
-	row_text("path", path);
+	where[size] = 0;
+	row_text("path", where);
 	row_inode("", &status);
 	row_number("args.fd", fd);
 }

@@ -1,162 +1,27 @@
 #include "guardian/guardian.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/message.h"
-#include "base/ring.h"
-#include "describe.h"
-#include "descriptors.h"
-#include "monitor/monitor.h"
-#include "os/filter.h"
-#include "os/notify.h"
-#include "os/probe.h"
+#include "guardian_state.h"
 #include "os/procfs.h"
 #include "os/tree.h"
-#include "scribe/scribe.h"
 #include "terminal.h"
 
 enum {
-	RING_SIZE = 8 << 20,
 	SCRIBE_START_MS = 10000,
 	SCRIBE_CLOSE_MS = 120000,
 	REAP_TRIES = 500,
 };
-
-struct guardian {
-	const struct guardian_config *config;
-	struct guardian_outcome *outcome;
-	char program[PATH_MAX];
-	struct filter filter;
-	struct ring *ring;
-	struct description about;
-	sigset_t original_mask;
-	int signals;
-	pid_t monitor, scribe;
-	int monitor_socket, scribe_socket;
-	int lifeline[2]; /* from the monitor to the scribe: ends with the monitor */
-	pid_t agent;
-	bool agent_ended, tree_ended, monitor_gone, scribe_gone;
-	struct message message; /* the last one received */
-};
-
-static bool prepare(struct guardian *guardian, struct err *err)
-{
-	const struct guardian_config *config = guardian->config;
-
-	if (!procfs_open(err) || !probe_required(err) ||
-	    !guardian_find_command(config->argv[0], guardian->program, sizeof(guardian->program), err))
-		return false;
-	if (!notify_check_sizes(err) || !filter_build(&guardian->filter, config->lens, err))
-		return false;
-	if (!store_new_run_id(guardian->outcome->run, err) ||
-	    !describe_run(config, guardian->outcome->run, &guardian->about, err))
-		return false;
-	guardian->ring = ring_create(RING_SIZE, err);
-	return guardian->ring != NULL;
-}
-
-static bool make_sockets(int pair[2], struct err *err)
-{
-	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0 ||
-	       err_set(err, errno, "making sockets for our own processes");
-}
-
-static bool start_scribe(struct guardian *guardian, struct err *err)
-{
-	int pair[2];
-
-	if (!make_sockets(pair, err))
-		return false;
-	if (pipe2(guardian->lifeline, O_CLOEXEC) != 0)
-		return err_set(err, errno, "making a pipe for our own processes");
-	guardian->scribe = fork();
-	if (guardian->scribe == 0) {
-		struct scribe_config config = {
-		    .home = guardian->config->home,
-		    .run = guardian->outcome->run,
-		    .name = guardian->config->name,
-		    .ring = guardian->ring,
-		    .lifeline = guardian->lifeline[0],
-		    .guardian_socket = pair[1],
-		};
-		int keep[] = {pair[1], guardian->lifeline[0]};
-		fd_close_from(3, keep, 2);
-		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-		for (int fd = 0; fd <= 2 && null >= 0; fd++)
-			(void)dup2(null, fd);
-		_exit(scribe_main(&config));
-	}
-	close(pair[1]);
-	guardian->scribe_socket = pair[0];
-	return guardian->scribe > 0 || err_set(err, errno, "starting the scribe");
-}
-
-static bool await_scribe(struct guardian *guardian, struct err *err)
-{
-	struct pollfd wait = {guardian->scribe_socket, POLLIN, 0};
-
-	if (poll(&wait, 1, SCRIBE_START_MS) <= 0)
-		return err_set(err, ETIMEDOUT, "waiting for the scribe to open the run");
-	struct err receive = {0};
-	if (!message_receive(guardian->scribe_socket, &guardian->message, MESSAGE_ROLE_scribe, &receive))
-		return err_set(err, 0, "the scribe ended before the run was open");
-	if (guardian->message.type == MESSAGE_store_ready)
-		return true;
-	struct bytes why = guardian->message.fields[1].bytes;
-	err_set(err, 0, "%.*s", (int)why.size, why.data);
-	return false;
-}
-
-static bool start_monitor(struct guardian *guardian, struct err *err)
-{
-	int pair[2];
-	const struct guardian_config *from = guardian->config;
-
-	if (!make_sockets(pair, err))
-		return false;
-	pid_t self = getpid();
-	guardian->monitor = fork();
-	if (guardian->monitor == 0) {
-		struct monitor_config config = {
-		    .program = guardian->program,
-		    .argv = from->argv,
-		    .environment = environ,
-		    .filter = &guardian->filter,
-		    .lens = from->lens,
-		    .hash_images = from->hash_images,
-		    .io_uring_allowed = from->io_uring_allowed,
-		    .ring = guardian->ring,
-		    .guardian_socket = pair[1],
-		    .guardian = self,
-		    .scribe = guardian->scribe,
-		    .guardian_group = getpgrp(),
-		    .state = from->home,
-		    .lifeline = guardian->lifeline[1],
-		    .original_mask = &guardian->original_mask,
-		    .start_mono_ns = guardian->about.start_mono_ns,
-		    .run_start = &guardian->about.start,
-		};
-		close(guardian->scribe_socket);
-		close(pair[0]);
-		_exit(monitor_main(&config));
-	}
-	close(pair[1]);
-	guardian->monitor_socket = pair[0];
-	return guardian->monitor > 0 || err_set(err, errno, "starting the monitor");
-}
 
 static void set_reason(struct guardian *guardian, const char *reason)
 {
@@ -167,10 +32,10 @@ static void set_reason(struct guardian *guardian, const char *reason)
 /* Orphans of the monitor come to us. Until none is left: what was forked meanwhile is found the next time. */
 static void end_tree(struct guardian *guardian)
 {
-	pid_t spared[] = {guardian->scribe};
+	pid_t spared[] = {guardian->scribe, guardian->canary.pid};
 
 	for (int rounds = 0; rounds < 200; rounds++) {
-		if (tree_kill(getpid(), spared, 1) == 0)
+		if (tree_kill(getpid(), spared, 2) == 0)
 			break;
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
@@ -293,6 +158,9 @@ static void on_signal(struct guardian *guardian, const struct signalfd_siginfo *
 	/* Stopped by a signal that was meant for the agent alone? Then the shell's continue has to reach it as well. */
 	if (signal == SIGCONT && agent_state(guardian) != 'T')
 		return;
+	/* Sent to the whole job, it has reached the agent as well, unless the agent left the job. */
+	if (canary_heard(&guardian->canary, signal, (pid_t)info->ssi_pid))
+		return;
 	send_to_monitor(guardian, MESSAGE_signal_agent, (uint64_t)signal, info->ssi_pid);
 }
 
@@ -396,66 +264,9 @@ static void close_run(struct guardian *guardian, bool complete)
 	outcome->complete = complete && outcome->reason[0] == 0;
 }
 
-static bool await_start(struct guardian *guardian, struct err *err)
-{
-	struct err receive = {0};
-
-	if (!message_receive(guardian->monitor_socket, &guardian->message, MESSAGE_ROLE_monitor, &receive))
-		return err_set(err, 0, "the monitor ended before the command began");
-	const union message_field *fields = guardian->message.fields;
-	if (guardian->message.type == MESSAGE_agent_started) {
-		guardian->agent = (pid_t)fields[0].number;
-		return true;
-	}
-	if (guardian->message.type != MESSAGE_start_failed)
-		return err_set(err, 0, "the monitor said %s before the command began",
-			       message_name(guardian->message.type));
-	err_exit_status(err, (int)fields[1].number);
-	err_set(err, 0, "%.*s", (int)fields[2].bytes.size, fields[2].bytes.data);
-	return fields[3].bytes.size ? err_hint(err, "%.*s", (int)fields[3].bytes.size, fields[3].bytes.data) : false;
-}
-
-/* From here on a signal is something to read: none may fall between two of our steps. */
-static bool hold_signals(struct guardian *guardian, struct err *err)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	if (sigprocmask(SIG_BLOCK, &all, &guardian->original_mask) != 0)
-		return err_set(err, errno, "holding signals back");
-	guardian->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-	return guardian->signals >= 0 || err_set(err, errno, "holding signals back");
-}
-
-/* Keep the place where our own lines go; everything else of the command is to be closed when the command closes it. */
-static void leave_inherited(const struct guardian *guardian)
-{
-	int keep[] = {guardian->signals, guardian->monitor_socket, guardian->scribe_socket, procfs_root()};
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	for (int fd = 0; fd <= 1 && null >= 0; fd++)
-		(void)dup2(null, fd);
-	fd_close_from(3, keep, sizeof(keep) / sizeof(keep[0]));
-}
-
-static bool start(struct guardian *guardian, struct err *err)
-{
-	bool closed[3];
-
-	descriptors_hold_standard(closed);
-	if (!prepare(guardian, err) || !hold_signals(guardian, err))
-		return false;
-	/* When the monitor dies its orphans have to come to somebody who ends them. */
-	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	(void)prctl(PR_SET_NAME, "assure-guardian");
-	if (!start_scribe(guardian, err) || !await_scribe(guardian, err) || !start_monitor(guardian, err))
-		return false;
-	leave_inherited(guardian);
-	return await_start(guardian, err);
-}
-
 static void guardian_free(struct guardian *guardian)
 {
+	canary_end(&guardian->canary);
 	filter_free(&guardian->filter);
 	if (guardian->ring)
 		ring_free(guardian->ring);
@@ -473,7 +284,8 @@ bool guardian_run(const struct guardian_config *config, struct guardian_outcome 
 	guardian->config = config;
 	guardian->outcome = outcome;
 	guardian->signals = guardian->monitor_socket = guardian->scribe_socket = -1;
-	outcome->started = start(guardian, err);
+	guardian->canary = (struct canary){.pid = -1, .reports = -1};
+	outcome->started = guardian_start(guardian, err);
 	if (!outcome->started) {
 		err_exit_status(err, err->exit_status ? err->exit_status : 125);
 		set_reason(guardian, "the command was not started");

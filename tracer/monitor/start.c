@@ -73,6 +73,7 @@ static void child(const struct monitor_config *config, int ready, int begin, int
 		_exit(125);
 	/* A copy of the listener that outlives the monitor would hang the tree instead of failing its calls. */
 	close(installed.listener);
+	sigaction(SIGCHLD, config->original_child_action, NULL);
 	sigprocmask(SIG_SETMASK, config->original_mask, NULL);
 	run_command(config, outcome);
 }

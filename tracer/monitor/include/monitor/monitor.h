@@ -27,10 +27,11 @@ struct monitor_config {
 	int guardian_socket;
 	int lifeline; /* to be held until the end, by the monitor alone */
 	pid_t guardian, scribe, guardian_group;
-	const char *state;                  /* the state folder, absolute */
-	const sigset_t *original_mask;      /* what the agent gets back */
-	uint64_t start_mono_ns;             /* the run's time zero */
-	struct record_run_start *run_start; /* filled by the guardian but for what the monitor finds out */
+	const char *state;                             /* the state folder, absolute */
+	const sigset_t *original_mask;                 /* what the agent gets back */
+	const struct sigaction *original_child_action; /* and what it was told to do about SIGCHLD */
+	uint64_t start_mono_ns;                        /* the run's time zero */
+	struct record_run_start *run_start;            /* filled by the guardian but for what the monitor finds out */
 };
 
 /* The monitor's whole life; call in its own process, right after fork. Returns the exit status. */
