@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 /* The source itself: the tests play a producer that writes what it likes into the shared header. */
-#include "../../base/ring.c" /* NOLINT */
+#include "../../base/ring.c" /* NOLINT(bugprone-suspicious-include): its insides are tested */
 
 enum { CAPACITY = 65536 };
 
