@@ -156,6 +156,9 @@ static void append_lines(FILE *out, struct telling *telling, struct buf *text)
 static void append_headline(struct buf *text, const struct report *report)
 {
 	static const enum result_state order[] = {RESULT_OK, RESULT_FAILED, RESULT_REFUSED, RESULT_UNKNOWN};
+	uint64_t unknown = report->by_state[RESULT_UNKNOWN];
+	/* Reads are let go, as a rule; that nobody waited for their results is no news to whoever reads this. */
+	uint64_t reads = report->by_kind[EFFECT_file_read] < unknown ? report->by_kind[EFFECT_file_read] : unknown;
 	bool any = false;
 	buf_append_format(text, "assure: run %.*s%s", (int)report->short_id, report->run->id, render_dot());
 	render_duration(text, report->duration_ns);
@@ -163,11 +166,17 @@ static void append_headline(struct buf *text, const struct report *report)
 	report_state_text(text, report);
 	buf_append_text(text, render_dot());
 	render_counted(text, report->effects, "effect", "effects");
+	if (reads) {
+		buf_append_text(text, " (");
+		render_counted(text, reads, "read", "reads");
+		any = true;
+	}
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (!report->by_state[order[i]])
+		uint64_t count = report->by_state[order[i]] - (order[i] == RESULT_UNKNOWN ? reads : 0);
+		if (!count)
 			continue;
 		buf_append_text(text, any ? ", " : " (");
-		render_count(text, report->by_state[order[i]]);
+		render_count(text, count);
 		buf_append_format(text, " %s", result_state_name(order[i]));
 		any = true;
 	}
