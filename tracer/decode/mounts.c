@@ -148,8 +148,9 @@ static struct bytes find_ours(struct search *ours, struct arena *arena)
 	if (text)
 		visit_mounts(text, match_device, ours);
 	free(text);
-	return ours->any ? rebase(ours->inside, bytes_of(ours->found.root), bytes_of(ours->found.point), arena)
-			 : BYTES_NONE;
+	return ours->inside.data && ours->any
+		   ? rebase(ours->inside, bytes_of(ours->found.root), bytes_of(ours->found.point), arena)
+		   : BYTES_NONE;
 }
 
 /* A mount of ours with the same root directory: `device` and its inode number, which travels in `id`. */

@@ -85,7 +85,8 @@ bool socket_look(struct reading *reading, int fd, bool own_address, struct socke
 	about->known = true;
 	about->type = option(copy, SO_TYPE);
 	about->protocol = option(copy, SO_PROTOCOL);
-	struct sockaddr_storage address = {0};
+	struct sockaddr_storage address;
+	memset(&address, 0, sizeof(address));
 	socklen_t size = sizeof(address);
 	int status = getpeername(copy, (struct sockaddr *)&address, &size);
 	about->connected = status == 0;
