@@ -42,7 +42,7 @@ AGENTS = (
 )
 SERVER = "_modelcontextprotocol_server-filesystem/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"
 
-Variant = collections.namedtuple("Variant", "name options extra", defaults=((), ""))
+Variant = collections.namedtuple("Variant", "name options", defaults=((),))
 Outcome = collections.namedtuple("Outcome", "folder status wall parts")
 
 
@@ -449,22 +449,26 @@ class Report:
         print(f"skip: {name}: {reason}", flush=True)
 
 
-def write_scenarios(bench):
-    """A tool server's call for Claude Code, next to what its basic scenario does."""
-    turns = json.loads((bench.scripts / "scenarios" / "claude-basic.json").read_text())
-    call = {"tool": "mcp__fs__write_file", "args": {"path": "{{CWD}}/mcp.txt", "content": "via mcp\n"}}
-    (bench.top / "claude-tools.json").write_text(json.dumps([*turns[:-1], [call], turns[-1]]))
+def write_scenario(bench, agent, call):
+    """What the basic scenario does, and one call of the tool server."""
+    turns = json.loads((bench.scripts / "scenarios" / f"{agent.name}-basic.json").read_text())
+    arguments = {"path": "{{CWD}}/tool.txt", "content": "by a tool server\n"}
+    path = bench.top / f"{agent.name}-tools.json"
+    path.write_text(json.dumps([*turns[:-1], [dict(call, args=arguments)], turns[-1]]))
+    return path
 
 
 def with_more(agent, bench):
     """Scenario and settings of the run with hooks and a tool server, or None."""
     server = bench.top / "home" / "npm" / SERVER
     if agent.name == "claude" and server.exists():
-        return bench.top / "claude-tools.json", {"SETTINGS": str(bench.scripts / "settings-hooks.json"),
-                                                 "MCPCONF": str(bench.scripts / "mcp.json")}
+        scenario = write_scenario(bench, agent, {"tool": "mcp__fs__write_file"})
+        return scenario, {"SETTINGS": str(bench.scripts / "settings-hooks.json"),
+                          "MCPCONF": str(bench.scripts / "mcp.json")}
     if agent.name == "codex" and server.exists():
         table = f'[mcp_servers.fs]\ncommand = "node"\nargs = ["{server}", "@RUN@/work"]'
-        return bench.scripts / "scenarios" / "codex-mcp.json", {"CODEX_TOML": table}
+        scenario = write_scenario(bench, agent, {"tool": "write_file", "namespace": "mcp__fs"})
+        return scenario, {"CODEX_TOML": table}
     return None
 
 
@@ -534,7 +538,12 @@ def test_agent(bench, report, agent, options):
     if not pair:
         return
     natives, walls, traced = [run.wall for run in pair], [], None
-    for _ in range(options.repeat):
+    for turn in range(options.repeat):
+        if turn > 0:  # in turns, because what else the host does changes
+            try:
+                natives.append(bench.run(agent, f"{agent.name}-native", scenario).wall)
+            except RuntimeError as error:
+                report.result(f"{agent.name} native", [str(error)])
         outcome = test_traced(bench, report, agent, Variant("basic"), pair[0], scenario, {})
         if outcome:
             traced = outcome
@@ -587,7 +596,6 @@ def main():
     try:
         check_host(options.agents, home)
         with Bench(options.assure.resolve(strict=True), options.agents.resolve(), home.resolve(), options.keep) as bench:
-            write_scenarios(bench)
             for agent in AGENTS:
                 if options.only in (None, agent.name):
                     try:

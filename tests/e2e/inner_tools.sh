@@ -43,6 +43,10 @@ if [ "$IDENTITY" = root ]; then
 	chmod 4755 "$TMPDIR/setuid-id"
 	chmod 755 "$TMPDIR" "$TMPDIR/.."
 	tool setuid "test \"\$(setpriv --reuid=65534 --regid=65534 --clear-groups $TMPDIR/setuid-id -u)\" = 0"
+	# The kernel takes it away from a tracee whose tracer lacks CAP_SYS_PTRACE: without it nobody may be the tracer.
+	got=$(setpriv --bounding-set=-sys_ptrace --inh-caps=-sys_ptrace "$ASSURE" trace --quiet -- \
+		setpriv --reuid=65534 --regid=65534 --clear-groups "$TMPDIR/setuid-id" -u)
+	assert_eq 0 "$got" 'setuid where we have no CAP_SYS_PTRACE'
 else
 	skip_part 'setuid programs and dropped ids (needs root)'
 fi

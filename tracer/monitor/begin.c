@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -60,7 +61,12 @@ static bool prepare(struct monitor *monitor, const struct monitor_config *config
 	monitor->counted.wait_status = -1;
 	atomic_store(&monitor->scribe_alive, true);
 	notify_backend(&monitor->notify, &monitor->backend);
-	monitor->actor = (struct actor){&monitor->backend, &monitor->protection, config->io_uring_allowed};
+	monitor->actor = (struct actor){
+	    .backend = &monitor->backend,
+	    .protection = &monitor->protection,
+	    .io_uring_allowed = config->io_uring_allowed,
+	    .keeps_privilege = procfs_has_capability(CAP_SYS_PTRACE),
+	};
 	if (!own_context_read(&monitor->own))
 		return err_set(err, errno, "looking at our own namespaces in /proc");
 	monitor->protection = (struct protection){

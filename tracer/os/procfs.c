@@ -147,6 +147,16 @@ ssize_t procfs_link(int task, const char *name, char *out, size_t size)
 	return length;
 }
 
+bool procfs_has_capability(int capability)
+{
+	char text[8192];
+
+	if (fd_read_file(proc_fd, "self/status", text, sizeof(text)) < 0)
+		return false;
+	const char *effective = status_field(text, "CapEff:");
+	return effective && (strtoull(effective, NULL, 16) >> capability & 1);
+}
+
 ssize_t procfs_own_fd(int fd, char *out, size_t size)
 {
 	char name[32];

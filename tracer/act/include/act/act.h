@@ -19,6 +19,11 @@ struct actor {
 	const struct backend *backend;
 	const struct protection *protection;
 	bool io_uring_allowed;
+	/*
+	 * The kernel drops what a set-user-id or capable program would gain when its tracer lacks CAP_SYS_PTRACE: such an
+	 * exec is let go then.
+	 */
+	bool keeps_privilege;
 };
 
 enum act_pending { PENDING_CONTINUE, PENDING_ERROR, PENDING_VALUE, PENDING_RELEASE, PENDING_NOTHING };
