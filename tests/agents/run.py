@@ -3,12 +3,12 @@
 
     run.py --assure BIN [--agents DIR] [--only AGENT] [--repeat N] [--basic] [--keep]
 
-DIR (default: shared/agents beside the checkout) holds run-AGENT.sh and scenarios/AGENT-basic.json; the agents themselves
-are in $AGENTS_HOME/npm (default ~/.cache/assure-agents). What is not there is skipped, with the reason.
+DIR (default: shared/agents beside the checkout) holds run-AGENT.sh and scenarios/AGENT-basic.json; the agents are in
+$AGENTS_HOME/npm (default ~/.cache/assure-agents). What is not there is skipped, with the reason.
 
 Each scenario runs natively twice, which shows whether the comparison can be trusted, and then traced, in variants: the
 default N times, each lens, `--wait main`, and with hooks and a tool server where the agent takes them (--basic: the
-default only). A traced run must have the native outcome: exit status, standard output and error, the workspace, what the
+default only). A traced run must have the native outcome: exit status, output on both streams, the workspace, what the
 hooks were told; its effects must show each file that the scenario made, its shell command and the connection to the
 model; and it must be complete. The last two hold the recorded changes against strace: of a separate run, in the
 workspace; and of the same run, strace inside assure, for all of the run's folder.
@@ -253,6 +253,8 @@ def missing_effects(bench, run, outcome, made):
     strangers = {effect["process"]["id"] for effect in effects} - tree
     if strangers:
         found.append(f"effects of processes that `tree` does not know: {sorted(strangers)}")
+    if not {"note.md", "out.txt"} <= set(made):
+        found.append(f"the scenario made {made}")
     for name in made:
         path = str(outcome.folder / "work" / name)
         if not any(is_ok(effect) and (
@@ -459,16 +461,16 @@ def write_scenario(bench, agent, call):
 
 
 def with_more(agent, bench):
-    """Scenario and settings of the run with hooks and a tool server, or None."""
+    """Name, scenario and settings of the run with hooks and a tool server, or None."""
     server = bench.top / "home" / "npm" / SERVER
     if agent.name == "claude" and server.exists():
         scenario = write_scenario(bench, agent, {"tool": "mcp__fs__write_file"})
-        return scenario, {"SETTINGS": str(bench.scripts / "settings-hooks.json"),
-                          "MCPCONF": str(bench.scripts / "mcp.json")}
+        return "hooks and tools", scenario, {"SETTINGS": str(bench.scripts / "settings-hooks.json"),
+                                             "MCPCONF": str(bench.scripts / "mcp.json")}
     if agent.name == "codex" and server.exists():
         table = f'[mcp_servers.fs]\ncommand = "node"\nargs = ["{server}", "@RUN@/work"]'
         scenario = write_scenario(bench, agent, {"tool": "write_file", "namespace": "mcp__fs"})
-        return scenario, {"CODEX_TOML": table}
+        return "tools", scenario, {"CODEX_TOML": table}  # it runs no hooks that were not trusted by hand
     return None
 
 
@@ -555,9 +557,10 @@ def test_agent(bench, report, agent, options):
                 test_traced(bench, report, agent, variant, pair[0], scenario, {})
         more = with_more(agent, bench)
         if more:
-            more_pair = native_pair(bench, report, agent, "hooks and tools, native, twice", *more)
+            what, *how = more
+            more_pair = native_pair(bench, report, agent, f"{what}, native, twice", *how)
             if more_pair:
-                test_traced(bench, report, agent, Variant("hooks and tools"), more_pair[0], *more)
+                test_traced(bench, report, agent, Variant(what), more_pair[0], *how)
         else:
             report.skip(f"{agent.name} hooks and tools", "no settings for it")
     if not shutil.which("strace"):
@@ -595,7 +598,8 @@ def main():
     report = Report()
     try:
         check_host(options.agents, home)
-        with Bench(options.assure.resolve(strict=True), options.agents.resolve(), home.resolve(), options.keep) as bench:
+        assure = options.assure.resolve(strict=True)
+        with Bench(assure, options.agents.resolve(), home.resolve(), options.keep) as bench:
             for agent in AGENTS:
                 if options.only in (None, agent.name):
                     try:

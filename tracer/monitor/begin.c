@@ -54,8 +54,7 @@ static size_t raise_descriptor_limit(void)
 static bool prepare(struct monitor *monitor, const struct monitor_config *config, struct err *err)
 {
 	pthread_mutex_init(&monitor->lock, NULL);
-	pthread_mutex_init(&monitor->park_lock, NULL);
-	pthread_cond_init(&monitor->unpark, NULL);
+	sem_init(&monitor->unpark, 0, 0);
 	buf_init(&monitor->scratch, 0);
 	monitor->config = config;
 	monitor->counted.wait_status = -1;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "act/act.h"
@@ -37,11 +38,10 @@ struct monitor {
 	atomic_ullong generation;  /* of the tree's roots and mounts; no lock */
 	atomic_int idle_workers;   /* no lock */
 	atomic_int busy_workers;   /* with a stop that is not recorded yet; no lock */
-	pthread_mutex_t park_lock; /* for the two below */
-	pthread_cond_t unpark;
-	unsigned parked_workers;
-	atomic_bool stopping;     /* no lock */
-	atomic_bool scribe_alive; /* no lock */
+	sem_t unpark;              /* posted once for each worker that leaves the park */
+	atomic_int parked_workers; /* no lock */
+	atomic_bool stopping;      /* no lock */
+	atomic_bool scribe_alive;  /* no lock */
 	pid_t agent;
 	int wake;           /* eventfd: something for the main thread */
 	int agent_status;   /* of its end; -1 before */

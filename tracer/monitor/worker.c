@@ -6,7 +6,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/audit.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,15 +85,19 @@ static bool identify(struct monitor *monitor, struct thread *thread, pid_t tid)
 	return true;
 }
 
-/* Its session or group changed: without births they are what lineage rests on. */
+/* Its session, group or program may have changed without our seeing the result. */
 static void refresh_process(struct monitor *monitor, struct thread *thread)
 {
 	struct task_status status;
 	struct process *process = thread->process;
+	char path[PATH_MAX];
 
 	if (!process || !process->refresh || !procfs_status(thread->target.task, &status))
 		return;
+	ssize_t length = procfs_link(thread->target.task, "exe", path, sizeof(path));
 	lock(monitor);
+	if (length > 0)
+		process_set_executable(process, (struct bytes){path, (size_t)length});
 	process->session = status.session;
 	process->group = status.group;
 	process->refresh = false;
@@ -246,8 +252,10 @@ static void after_exec(struct worker *worker, struct thread *thread, const struc
 	if (monitor->hashes)
 		image_hash(monitor, &worker->decoder, task, image);
 	lock(monitor);
-	if (thread->process && image->object.path.data)
+	if (thread->process && image->object.path.data) {
 		process_set_executable(thread->process, image->object.path);
+		thread->process->refresh = false;
+	}
 	threads_drop_memory(&monitor->threads, act->capture.pid);
 	unlock(monitor);
 }
@@ -275,7 +283,8 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 		return false;
 	}
 	bool context = changes_context(decoded);
-	if (row->special == SPECIAL_mark && thread->process)
+	/* Marks change what lineage rests on; an exec whose end is not seen may change the program. */
+	if ((row->special == SPECIAL_mark || row->handling == HANDLING_exec) && thread->process)
 		thread->process->refresh = true;
 	if (row->effect == EFFECT_proc_trace && syscall_number(row) == SYS_ptrace)
 		hold_make_way(monitor, act->stop, decoded);
@@ -364,32 +373,32 @@ static void ensure_receiver(struct monitor *monitor)
 {
 	if (atomic_fetch_sub(&monitor->idle_workers, 1) > 1)
 		return;
-	pthread_mutex_lock(&monitor->park_lock);
-	bool parked = monitor->parked_workers > 0;
-	if (parked) {
-		monitor->parked_workers--;
+	int parked = atomic_load(&monitor->parked_workers);
+	while (parked > 0 && !atomic_compare_exchange_weak(&monitor->parked_workers, &parked, parked - 1))
+		;
+	if (parked > 0) {
 		atomic_fetch_add(&monitor->idle_workers, 1);
-		pthread_cond_broadcast(&monitor->unpark);
-	}
-	pthread_mutex_unlock(&monitor->park_lock);
-	if (!parked)
+		sem_post(&monitor->unpark);
+	} else {
 		(void)start_one(monitor, NULL);
+	}
 }
 
 /*
  * Back to receiving, unless enough do: the kernel wakes receivers in turn, and each further one makes the loop wander
- * over one more stack and CPU.
+ * over one more stack and CPU. Only an atomic exchange of the count decides, so that the last one never parks.
  */
 static void return_or_park(struct monitor *monitor)
 {
-	if (atomic_fetch_add(&monitor->idle_workers, 1) < RECEIVERS)
-		return;
-	pthread_mutex_lock(&monitor->park_lock);
-	atomic_fetch_sub(&monitor->idle_workers, 1);
-	unsigned ticket = ++monitor->parked_workers;
-	while (monitor->parked_workers >= ticket && !atomic_load(&monitor->stopping))
-		pthread_cond_wait(&monitor->unpark, &monitor->park_lock);
-	pthread_mutex_unlock(&monitor->park_lock);
+	int idle = atomic_load(&monitor->idle_workers);
+
+	while (idle < RECEIVERS)
+		if (atomic_compare_exchange_weak(&monitor->idle_workers, &idle, idle + 1))
+			return;
+	atomic_fetch_add(&monitor->parked_workers, 1);
+	/* Who was the last receiver a moment ago may have found nobody parked: then a new worker was started instead. */
+	while (sem_wait(&monitor->unpark) != 0)
+		;
 }
 
 static void *work(void *argument)
