@@ -291,11 +291,10 @@ static bool is_addressed(const struct protection *protection, const struct targe
 
 int protect_signal_others(const struct protection *protection, const struct target *target, int64_t pid, int signal)
 {
-	struct task_status status;
 	int found = 0, sent = 0;
 
 	/* We must not do for the caller what it may not do itself. */
-	if (!procfs_status(target->task, &status) || status.uid != geteuid())
+	if (!procfs_same_rights(target->task) || atomic_load(&protection->scoped))
 		return EPERM;
 	int copy CLEANUP_FD = openat(procfs_root(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = copy < 0 ? NULL : fdopendir(copy);

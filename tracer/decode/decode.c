@@ -81,6 +81,8 @@ struct bytes reading_bytes(struct reading *reading, uint64_t address, size_t siz
 {
 	char *data = arena_alloc(reading_arena(reading), size + 1);
 
+	if (!data)
+		reading->out->unreadable++;
 	if (!data || !reading_memory(reading, address, data, size))
 		return BYTES_NONE;
 	data[size] = 0;

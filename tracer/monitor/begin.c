@@ -20,7 +20,7 @@
 #include "session.h"
 
 /* Descriptors of ours besides the cached threads' three each. */
-enum { OTHER_DESCRIPTORS = 48, DESCRIPTORS_WANTED = 4096 };
+enum { OTHER_DESCRIPTORS = 40, WORKER_DESCRIPTORS = 4, WORKERS_LIMIT = 256, DESCRIPTORS_WANTED = 8192 };
 
 /* The command's input and output are none of our business: a reader must see their end when the command closes them. */
 static void leave_inherited(const struct monitor_config *config, const struct session *session)
@@ -69,6 +69,7 @@ static bool prepare(struct monitor *monitor, const struct monitor_config *config
 	if (!own_context_read(&monitor->own))
 		return err_set(err, errno, "looking at our own namespaces in /proc");
 	monitor->protection = (struct protection){
+	    .scoped = false,
 	    .guardian = config->guardian,
 	    .monitor = getpid(),
 	    .scribe = config->scribe,
@@ -97,7 +98,10 @@ static bool prepare_waiting(struct session *session, struct err *err)
 	const struct monitor_config *config = monitor->config;
 
 	size_t descriptors = raise_descriptor_limit();
-	threads_init(&monitor->threads, (descriptors - OTHER_DESCRIPTORS) / 3);
+	/* A quarter for what workers open while they wait, the rest for the cache. */
+	size_t workers = (descriptors - OTHER_DESCRIPTORS) / 4 / WORKER_DESCRIPTORS;
+	monitor->workers_limit = workers > WORKERS_LIMIT ? WORKERS_LIMIT : workers < 2 ? 2 : (int)workers;
+	threads_init(&monitor->threads, (descriptors - OTHER_DESCRIPTORS) / 4 * 3 / 3);
 	if (monitor->connector < 0)
 		monitor->exits = epoll_create1(EPOLL_CLOEXEC);
 	if (config->hash_images)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,7 +17,7 @@
 #include "os/tree.h"
 #include "session.h"
 
-enum { ENDS_WAIT_NS = 500000000, ALIVE_NOTE_NS = 2000000000 };
+enum { ENDS_WAIT_NS = 500000000, KEEPER_TRIES = 100, ALIVE_NOTE_NS = 2000000000 };
 
 static void tell(struct session *session, enum message_type type, uint64_t number, struct bytes text)
 {
@@ -85,7 +86,7 @@ static void on_keeper(struct session *session)
 	if (err.number == EAGAIN)
 		return;
 	session->waits[WAIT_KEEPER].fd = -1;
-	if (!session->ended) {
+	if (!session->ended && !session->agent_ended) {
 		tell(session, MESSAGE_monitor_failed, 0, BYTES("the keeper ended early"));
 		end_tree(session, "the keeper ended early");
 		session->ended = true;
@@ -255,6 +256,9 @@ static void close_run(struct session *session)
 	record_run_finish(monitor, session->why == NULL, session->why);
 	pthread_mutex_unlock(&monitor->lock);
 	ring_finish(monitor->config->ring);
+	/* Its processor time, which is the tree's, becomes ours, and with us the guardian's. */
+	for (int tries = 0; tries < KEEPER_TRIES && waitpid(session->starting.keeper, NULL, WNOHANG) == 0; tries++)
+		(void)poll(NULL, 0, 2);
 	tell(session, MESSAGE_tree_ended, session->tree_was_ended, bytes_of(session->why));
 }
 

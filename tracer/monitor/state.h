@@ -38,6 +38,7 @@ struct monitor {
 	atomic_ullong generation;  /* of the tree's roots and mounts; no lock */
 	atomic_int idle_workers;   /* no lock */
 	atomic_int busy_workers;   /* with a stop that is not recorded yet; no lock */
+	int workers_limit;
 	sem_t unpark;              /* posted once for each worker that leaves the park */
 	atomic_int parked_workers; /* no lock */
 	atomic_bool stopping;      /* no lock */
@@ -93,4 +94,5 @@ bool start_release(struct starting *starting, struct err *err);
 
 /* images.c */
 struct image_hashes *image_hashes_new(void);
-void image_hash(struct monitor *monitor, struct decoder *decoder, int task, struct effect_image *image);
+/* False when it was not hashed: unreadable, or larger than 1 GiB. */
+bool image_hash(struct monitor *monitor, struct decoder *decoder, int task, struct effect_image *image);

@@ -95,7 +95,6 @@ bool thread_open(struct thread *thread, pid_t tid, pid_t tgid)
 		return false;
 	target->tid = tid;
 	target->pid = tgid;
-	thread->used = true;
 	return true;
 }
 

@@ -23,7 +23,7 @@
 #include "os/procfs.h"
 #include "state.h"
 
-enum { WORKERS_LIMIT = 256, WORKER_STACK = 512 << 10, RECEIVERS = 2 };
+enum { WORKER_STACK = 512 << 10, RECEIVERS = 2 };
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
@@ -81,6 +81,8 @@ static bool identify(struct monitor *monitor, struct thread *thread, pid_t tid)
 	if (process)
 		process->references++;
 	thread->process = process;
+	/* Last: a slot that is only half known must not pass for a known one. */
+	thread->used = true;
 	unlock(monitor);
 	return true;
 }
@@ -249,8 +251,8 @@ static void after_exec(struct worker *worker, struct thread *thread, const struc
 	target.task = task;
 	struct effect_image *image = &decoded->effects->image;
 	decode_image(&worker->decoder, &target, image);
-	if (monitor->hashes)
-		image_hash(monitor, &worker->decoder, task, image);
+	if (monitor->hashes && !image_hash(monitor, &worker->decoder, task, image))
+		decoded->effects->note = BYTES("the image was not hashed: it cannot be read, or exceeds 1 GiB");
 	lock(monitor);
 	if (thread->process && image->object.path.data) {
 		process_set_executable(thread->process, image->object.path);
@@ -276,13 +278,12 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 
 	(void)decode(&worker->decoder, &thread->target, act->stop, row, decoded);
 	/* Valid now means: this very task waited all the time, so what was read was its own. */
-	if (!monitor->backend.still_waiting(monitor->backend.self, act->stop)) {
-		lock(monitor);
-		record_loss(monitor, GAP_vanished, thread->process, row->name, 1, "gone before its call was decoded");
-		unlock(monitor);
+	/* Gone: a call that nobody answered was never made, so nothing is missing. */
+	if (!monitor->backend.still_waiting(monitor->backend.self, act->stop))
 		return false;
-	}
 	bool context = changes_context(decoded);
+	if (decoded->count > 0 && decoded->effects->kind == EFFECT_priv_landlock)
+		atomic_store(&monitor->protection.scoped, true);
 	/* Marks change what lineage rests on; an exec whose end is not seen may change the program. */
 	if ((row->special == SPECIAL_mark || row->handling == HANDLING_exec) && thread->process)
 		thread->process->refresh = true;
@@ -307,7 +308,9 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 	/* Whatever becomes of an exec, this memory may be another program's from here on. */
 	if (row->handling == HANDLING_exec) {
 		lock(monitor);
+		/* The executing thread takes its group's number. */
 		threads_drop_memory(&monitor->threads, act->stop->tid);
+		threads_drop_memory(&monitor->threads, thread->target.pid);
 		unlock(monitor);
 		fd_close(&thread->target.memory);
 	}
@@ -369,19 +372,36 @@ static void handle(struct worker *worker, const struct stop *stop)
 static bool start_one(struct monitor *monitor, struct err *err);
 
 /* Whoever took a stop as the last one that received sees to it that somebody else does. */
-static void ensure_receiver(struct monitor *monitor)
+static bool ensure_receiver(struct monitor *monitor)
 {
 	if (atomic_fetch_sub(&monitor->idle_workers, 1) > 1)
-		return;
+		return true;
 	int parked = atomic_load(&monitor->parked_workers);
 	while (parked > 0 && !atomic_compare_exchange_weak(&monitor->parked_workers, &parked, parked - 1))
 		;
 	if (parked > 0) {
 		atomic_fetch_add(&monitor->idle_workers, 1);
 		sem_post(&monitor->unpark);
-	} else {
-		(void)start_one(monitor, NULL);
+		return true;
 	}
+	return start_one(monitor, NULL);
+}
+
+/*
+ * All workers wait for something, and there can be no further one: the last that receives must not wait as well, or
+ * whoever the others wait for would never be answered.
+ */
+static void let_pass(struct monitor *monitor, const struct stop *stop)
+{
+	const struct syscall_row *row = stop->arch == NATIVE_ARCH ? syscall_row_find(stop->number) : NULL;
+	bool refused = !row || row->handling == HANDLING_refuse;
+	enum stop_answer answer = refused ? ANSWER_ERROR : ANSWER_CONTINUE;
+
+	(void)monitor->backend.answer(monitor->backend.self, stop, answer, ENOSYS);
+	lock(monitor);
+	record_loss(monitor, GAP_no_worker, NULL, row ? row->name : NULL, 1,
+		    "every worker was waiting, so this call was not looked at");
+	unlock(monitor);
 }
 
 /*
@@ -421,9 +441,12 @@ static void *work(void *argument)
 			break;
 		if (state != RECEIVE_STOP)
 			continue;
-		ensure_receiver(monitor);
+		bool received = ensure_receiver(monitor);
 		atomic_fetch_add(&monitor->busy_workers, 1);
-		handle(worker, &stop);
+		if (received)
+			handle(worker, &stop);
+		else
+			let_pass(monitor, &stop);
 		atomic_fetch_sub(&monitor->busy_workers, 1);
 		return_or_park(monitor);
 	}
@@ -437,10 +460,11 @@ static bool start_one(struct monitor *monitor, struct err *err)
 	pthread_t thread;
 	struct worker *worker = calloc(1, sizeof(*worker));
 
-	if (!worker || atomic_fetch_add(&started, 1) >= WORKERS_LIMIT || !decoder_init(&worker->decoder)) {
+	if (!worker || atomic_load(&started) >= monitor->workers_limit || !decoder_init(&worker->decoder)) {
 		free(worker);
 		return err_set(err, ENOMEM, "starting a worker of the monitor");
 	}
+	atomic_fetch_add(&started, 1);
 	worker->monitor = monitor;
 	worker->spare.target = (struct target){.task = -1, .memory = -1, .root = -1};
 	buf_init(&worker->body, 0);

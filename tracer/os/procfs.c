@@ -42,12 +42,25 @@ int procfs_task(pid_t tid)
 	return openat(proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* "Name:\tvalue" in the text of /proc/TID/status; NULL when it is not there. */
+/* "Name:\tvalue" in the text of /proc/TID/status; NULL when it is not there. A process may call itself "Tgid:". */
 static const char *status_field(const char *text, const char *name)
 {
-	const char *found = strstr(text, name);
+	for (const char *found = strstr(text, name); found; found = strstr(found + 1, name))
+		if (found == text || found[-1] == '\n')
+			return found + strlen(name);
+	return NULL;
+}
 
-	return found && (found == text || found[-1] == '\n') ? found + strlen(name) : NULL;
+/* The beginning of a file of procfs: what is behind it (a long list of groups) is not needed, and has no limit. */
+static bool read_head(int directory, const char *name, char *text, size_t size)
+{
+	int fd CLEANUP_FD = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : fd_read_full(fd, text, size - 1);
+
+	if (got < 0)
+		return false;
+	text[got] = 0;
+	return true;
 }
 
 static long status_number(const char *text, const char *name, int column)
@@ -85,16 +98,17 @@ static bool stat_number(const char *text, int field, long long *value)
 
 static bool parse_stat(const char *text, struct task_status *status)
 {
-	long long parent, group, session, start;
+	long long parent, group, session, threads, start;
 	const char *name_end = strrchr(text, ')');
 
 	if (!name_end || name_end[1] != ' ' || !stat_number(text, 4, &parent) || !stat_number(text, 5, &group) ||
-	    !stat_number(text, 6, &session) || !stat_number(text, 22, &start))
+	    !stat_number(text, 6, &session) || !stat_number(text, 20, &threads) || !stat_number(text, 22, &start))
 		return false;
 	status->state = name_end[2];
 	status->ppid = (pid_t)parent;
 	status->group = (pid_t)group;
 	status->session = (pid_t)session;
+	status->threads = (unsigned)threads;
 	status->start_ticks = (uint64_t)start;
 	return true;
 }
@@ -105,7 +119,7 @@ int procfs_exit_status(int task)
 	char text[8192];
 	long long code;
 
-	if (fd_read_file(task, "stat", text, sizeof(text)) < 0)
+	if (!read_head(task, "stat", text, sizeof(text)))
 		return -1;
 	const char *name_end = strrchr(text, ')');
 	bool zombie = name_end && name_end[1] == ' ' && name_end[2] == 'Z';
@@ -117,19 +131,18 @@ bool procfs_status(int task, struct task_status *status)
 	char text[8192];
 
 	*status = (struct task_status){0};
-	if (fd_read_file(task, "stat", text, sizeof(text)) < 0)
+	if (!read_head(task, "stat", text, sizeof(text)))
 		return false;
 	if (!parse_stat(text, status)) {
 		errno = EPROTO;
 		return false;
 	}
-	if (fd_read_file(task, "status", text, sizeof(text)) < 0)
+	if (!read_head(task, "status", text, sizeof(text)))
 		return false;
 	status->tgid = (pid_t)status_number(text, "Tgid:", 0);
 	status->tracer = (pid_t)status_number(text, "TracerPid:", 0);
 	status->uid = (uint32_t)status_number(text, "Uid:", 1);
 	status->gid = (uint32_t)status_number(text, "Gid:", 1);
-	status->threads = (unsigned)status_number(text, "Threads:", 0);
 	return true;
 }
 
@@ -147,11 +160,40 @@ ssize_t procfs_link(int task, const char *name, char *out, size_t size)
 	return length;
 }
 
+/* The text of one line of status. */
+static bool same_line(const char *a, const char *b, const char *name)
+{
+	const char *one = status_field(a, name), *other = status_field(b, name);
+	size_t length = one ? strcspn(one, "\n") : 0;
+
+	return one && other && strcspn(other, "\n") == length && memcmp(one, other, length) == 0;
+}
+
+bool procfs_same_rights(int task)
+{
+	static const char *const lines[] = {"Uid:", "CapPrm:", "CapEff:"};
+	char theirs[8192], ours[8192];
+	struct stat their_space, our_space;
+
+	if (!read_head(task, "status", theirs, sizeof(theirs)) || !read_head(proc_fd, "self/status", ours, sizeof(ours)))
+		return false;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (!same_line(theirs, ours, lines[i]))
+			return false;
+	if (fstatat(task, "ns/user", &their_space, 0) != 0 || fstatat(proc_fd, "self/ns/user", &our_space, 0) != 0 ||
+	    their_space.st_ino != our_space.st_ino)
+		return false;
+	/* Without a labelling security module neither can be read. */
+	bool labelled = read_head(task, "attr/current", theirs, sizeof(theirs));
+	return labelled == read_head(proc_fd, "self/attr/current", ours, sizeof(ours)) &&
+	       (!labelled || strcmp(theirs, ours) == 0);
+}
+
 bool procfs_has_capability(int capability)
 {
 	char text[8192];
 
-	if (fd_read_file(proc_fd, "self/status", text, sizeof(text)) < 0)
+	if (!read_head(proc_fd, "self/status", text, sizeof(text)))
 		return false;
 	const char *effective = status_field(text, "CapEff:");
 	return effective && (strtoull(effective, NULL, 16) >> capability & 1);
