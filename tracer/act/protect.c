@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "os/memory.h"
 #include "os/procfs.h"
+#include "protect_mount.h"
 
 static bool is_ours(const struct protection *protection, int64_t pid)
 {
@@ -136,23 +137,6 @@ static bool names_us(const struct protection *protection, const struct stop *sto
 	       is_our_group(protection, -whom->pid);
 }
 
-/* The process below whose folder of /proc a path lies; 0 when there is none. `rest` is the path in that folder. */
-static pid_t process_of_path(struct bytes path, struct bytes *rest)
-{
-	static const char prefix[] = "/proc/";
-	size_t length = sizeof(prefix) - 1;
-	pid_t pid = 0;
-
-	if (!path.data || path.size <= length || memcmp(path.data, prefix, length) != 0)
-		return 0;
-	while (length < path.size && path.data[length] >= '0' && path.data[length] <= '9' && pid < 100000000)
-		pid = pid * 10 + (path.data[length++] - '0');
-	if (length >= path.size || path.data[length] != '/')
-		return 0;
-	*rest = (struct bytes){path.data + length, path.size - length};
-	return pid;
-}
-
 /* The memory that records pass through, by whatever link of /proc somebody got at it (base/ring.c). */
 static bool is_our_ring(const struct effect_object *object)
 {
@@ -160,19 +144,45 @@ static bool is_our_ring(const struct effect_object *object)
 	       bytes_start_with(object->host_path, BYTES("/memfd:assure-ring"));
 }
 
-/* Our memory and our settings in /proc; that everybody may look at the rest is what ps(1) lives on. */
-static bool in_our_proc(const struct protection *protection, const struct effect *effect)
+/* One of our processes, in whatever procfs this folder was found: numbers differ there, name and birth do not. */
+static bool is_our_folder(const struct protection *protection, int folder)
 {
-	struct bytes rest;
-	const struct effect_object *object = &effect->object;
-	if (is_our_ring(object))
-		return true;
-	pid_t pid = process_of_path(object->host_path.data ? object->host_path : object->path, &rest);
+	const pid_t ours[] = {protection->guardian, protection->monitor, protection->keeper, protection->scribe};
+	struct task_status theirs, own;
+	char their_name[32], own_name[32];
 
-	if (pid <= 0 || !belongs_to_us(protection, pid))
+	if (!procfs_status(folder, &theirs) || fd_read_file(folder, "comm", their_name, sizeof(their_name)) < 0)
 		return false;
-	bool memory = rest.size >= 4 && memcmp(rest.data + rest.size - 4, "/mem", 4) == 0;
-	return memory || (effect->kind != EFFECT_file_read && effect->kind != EFFECT_proc_exec);
+	/* A thread's folder has the thread's name and birth; that it is of our process its leader tells. */
+	if (is_ours(protection, theirs.tgid))
+		return true;
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		int task CLEANUP_FD = procfs_task(ours[i]);
+		if (task >= 0 && procfs_status(task, &own) && own.start_ticks == theirs.start_ticks &&
+		    fd_read_file(task, "comm", own_name, sizeof(own_name)) >= 0 && strcmp(own_name, their_name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Our memory and our settings in /proc; that everybody may look at the rest is what ps(1) lives on. */
+static bool in_our_proc(const struct protection *protection, struct path_cache *cache, const struct target *target,
+			const struct decoded *decoded)
+{
+	const struct effect *effect = decoded->effects;
+	const struct bytes path = effect->object.path;
+
+	if (decoded->count == 0)
+		return false;
+	if (is_our_ring(&effect->object))
+		return true;
+	if (!decoded->facts.procfs || !decoded->request.path.data)
+		return false;
+	bool memory = path.size >= 4 && memcmp(path.data + path.size - 4, "/mem", 4) == 0;
+	if (!memory && (effect->kind == EFFECT_file_read || effect->kind == EFFECT_proc_exec))
+		return false;
+	int folder CLEANUP_FD = path_process_folder(cache, target, &decoded->request);
+	return folder >= 0 && is_our_folder(protection, folder);
 }
 
 /* In a mount namespace of its own something else may lie where our state folder does, and is its own business. */
@@ -228,19 +238,6 @@ static bool in_alias(const struct protection *protection, struct path_cache *cac
 	       path_lies_in(cache, target, request, protection->state_device, protection->state_ino);
 }
 
-/* A bind mount of the folder, or of something in it, would be the first step around all the rest. */
-static bool binds_state(const struct protection *protection, struct path_cache *cache, const struct target *target,
-			const struct effect *effect)
-{
-	struct path_request source = {.base = PATH_BASE_CWD, .follow = true};
-
-	for (size_t i = 0; effect->kind == EFFECT_mount_change && i < effect->value_count; i++)
-		if (effect->values[i].type == VALUE_BYTES && strcmp(effect->values[i].name, "source") == 0)
-			source.path = effect->values[i].bytes;
-	return source.path.size > 0 && source.path.data[0] != 0 &&
-	       path_lies_in(cache, target, &source, protection->state_device, protection->state_ino);
-}
-
 enum protect_verdict protect_check(const struct protection *protection, struct path_cache *cache,
 				   const struct stop *stop, const struct target *target, const struct decoded *decoded,
 				   int *error)
@@ -249,6 +246,8 @@ enum protect_verdict protect_check(const struct protection *protection, struct p
 	const struct effect_target *whom = &effect->target;
 
 	*error = EPERM;
+	if (whom->present && belongs_to_us(protection, whom->ours))
+		return PROTECT_REFUSE;
 	if (can_name_us(protection, target)) {
 		if (names_us(protection, stop, target, whom))
 			return PROTECT_REFUSE;
@@ -263,13 +262,13 @@ enum protect_verdict protect_check(const struct protection *protection, struct p
 	*error = EACCES;
 	if (decoded->count > 0 && (in_alias(protection, cache, target, &decoded->request, &decoded->facts) ||
 				   in_alias(protection, cache, target, &decoded->to_request, &decoded->to_facts) ||
-				   binds_state(protection, cache, target, decoded->effects)))
+				   protect_mount_reaches_state(protection, cache, stop, target, decoded->effects) ||
+				   in_our_proc(protection, cache, target, decoded)))
 		return PROTECT_REFUSE;
 	for (size_t i = 0; i < decoded->count; i++) {
 		effect = &decoded->effects[i];
 		*error = EACCES;
-		if (in_state(protection, target, &effect->object) || in_state(protection, target, &effect->to) ||
-		    (can_name_us(protection, target) && in_our_proc(protection, effect)))
+		if (in_state(protection, target, &effect->object) || in_state(protection, target, &effect->to))
 			return PROTECT_REFUSE;
 		*error = EBUSY;
 		if (displaces_state(protection, target, effect))

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -100,4 +102,24 @@ bool path_lies_in(struct path_cache *cache, const struct target *target, const s
 		current = above;
 	}
 	return false;
+}
+
+int path_process_folder(struct path_cache *cache, const struct target *target, const struct path_request *request)
+{
+	enum { PROC_LEVELS = 8 }; /* /proc/PID/task/TID/... is not deeper */
+	struct location location CLEANUP_LOCATION;
+	struct statfs about;
+
+	location_find(cache, target, request, &location);
+	int current CLEANUP_FD = location.parent >= 0 ? openat(location.parent, ".", O_PATH | O_CLOEXEC) : -1;
+	for (int level = 0; current >= 0 && level < PROC_LEVELS; level++) {
+		if (fstatfs(current, &about) != 0 || about.f_type != PROC_SUPER_MAGIC)
+			return -1;
+		if (faccessat(current, "comm", F_OK, 0) == 0 && faccessat(current, "stat", F_OK, 0) == 0)
+			return fd_steal(&current);
+		int above = openat(current, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		fd_close(&current);
+		current = above;
+	}
+	return -1;
 }

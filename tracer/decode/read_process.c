@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "os/memory.h"
+#include "os/pids.h"
 #include "os/procfs.h"
 #include "reading.h"
 
@@ -15,19 +16,29 @@
 enum { VECTOR_BYTES_LIMIT = 40000, VECTOR_COUNT_LIMIT = 4096, VECTOR_SCAN_LIMIT = 1 << 20, STRING_LIMIT = 131072 };
 enum { PAGE = 4096 };
 
-void reading_target(struct reading *reading, int64_t pid)
+static void set_target(struct reading *reading, int64_t given, pid_t ours)
 {
 	struct effect_target *target = &reading->effect->target;
 	char path[PATH_MAX];
 
 	target->present = true;
-	target->pid = pid;
-	if (pid <= 0 || pid > INT_MAX)
+	target->pid = given;
+	target->ours = ours;
+	if (ours <= 0)
 		return;
-	int task CLEANUP_FD = procfs_task((pid_t)pid);
+	int task CLEANUP_FD = procfs_task(ours);
 	ssize_t length = task < 0 ? -1 : procfs_link(task, "exe", path, sizeof(path));
 	if (length >= 0)
 		target->executable = arena_copy(reading_arena(reading), (struct bytes){path, (size_t)length});
+}
+
+void reading_target(struct reading *reading, int64_t pid)
+{
+	pid_t ours = pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+
+	if (ours > 0 && !reading->target->same_pids)
+		ours = pids_ours(reading->target->task, ours);
+	set_target(reading, pid, ours);
 }
 
 void read_pid(struct reading *reading, size_t index)
@@ -38,11 +49,12 @@ void read_pid(struct reading *reading, size_t index)
 void read_pidfd(struct reading *reading, size_t index)
 {
 	int fd = (int)reading_arg(reading, index);
+	/* As our /proc shows it: our number already. */
 	pid_t pid = procfs_pidfd_target(reading->target->task, fd);
 
 	reading_add_int(reading, reading_name(reading, index), fd);
 	if (pid > 0)
-		reading_target(reading, pid);
+		set_target(reading, pid, pid);
 }
 
 void read_signal(struct reading *reading, size_t index)

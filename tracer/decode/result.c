@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -133,9 +135,14 @@ static int open_script(struct decoder *decoder, const struct target *target, str
 	struct path_facts facts;
 
 	path_resolve(decoder->cache, target, &request, &decoder->arena, &object, &facts);
-	if (!facts.exists || !S_ISREG(facts.mode) || !facts.local || facts.procfs || !target->same_root)
+	if (!facts.exists || !S_ISREG(facts.mode) || !facts.local || facts.procfs)
 		return -1;
-	int fd CLEANUP_FD = open(object.path.data, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	/* In the task's own root. The name may mean something else by now: what is opened is looked at again. */
+	struct open_how how = {
+	    .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+	    .resolve = RESOLVE_NO_MAGICLINKS | (target->same_root ? 0 : RESOLVE_IN_ROOT),
+	};
+	int fd CLEANUP_FD = (int)syscall(SYS_openat2, target->root, object.path.data, &how, sizeof(how));
 	struct stat status;
 	if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
 		return -1;

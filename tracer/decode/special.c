@@ -137,15 +137,15 @@ void special_message(struct reading *reading)
 }
 
 /* The caller, or another thread of its process: calls take thread ids where they say pid. */
-static bool is_own_thread(const struct target *target, int64_t pid)
+static bool is_own_thread(const struct target *target, pid_t ours)
 {
 	char name[32];
 
-	if (pid == target->pid || pid == target->tid)
-		return true;
-	if (pid <= 0)
+	if (ours <= 0)
 		return false;
-	snprintf(name, sizeof(name), "task/%lld", (long long)pid);
+	if (ours == target->pid || ours == target->tid)
+		return true;
+	snprintf(name, sizeof(name), "task/%d", ours);
 	return faccessat(target->task, name, F_OK, 0) == 0;
 }
 
@@ -157,7 +157,7 @@ void special_others(struct reading *reading)
 		return;
 	/* 0 is the caller itself, but for kill(2) its whole group. */
 	bool own = target->pid == 0 ? reading->effect->kind != EFFECT_proc_signal
-				    : is_own_thread(reading->target, target->pid);
+				    : is_own_thread(reading->target, target->ours);
 	if (own)
 		reading->out->count = 0;
 }

@@ -61,18 +61,17 @@ static bool on_procfs(int fd)
 	return fstatfs(fd, &about) == 0 && about.f_type == PROC_SUPER_MAGIC;
 }
 
-/* /proc/self and /proc/thread-self name whoever looks; the task is who has to be named. */
-static bool own_name(const struct walk *walk, const char *name, char *out, size_t size)
+/*
+ * /proc/self and /proc/thread-self name whoever looks; the task is who has to be named. Its folder in our own /proc serves
+ * whichever procfs this is: in that of another pid namespace it has another number.
+ */
+static int own_folder(const struct walk *walk, const char *name)
 {
 	bool thread = strcmp(name, "thread-self") == 0;
 
 	if ((!thread && strcmp(name, "self") != 0) || !on_procfs(walk->current))
-		return false;
-	if (thread)
-		snprintf(out, size, "%d/task/%d", walk->target->pid, walk->target->tid);
-	else
-		snprintf(out, size, "%d", walk->target->pid);
-	return true;
+		return -1;
+	return thread ? fcntl(walk->target->task, F_DUPFD_CLOEXEC, 0) : procfs_task(walk->target->pid);
 }
 
 /* A link of procfs that leads to an object rather than to a name (fd/N, exe, cwd, root). */
@@ -101,8 +100,11 @@ static int follow_link(struct walk *walk, const char *name, const char *rest)
 {
 	char text[PATH_MAX];
 
-	if (own_name(walk, name, text, sizeof(text)))
-		return push_text(walk, text, rest);
+	int own = own_folder(walk, name);
+	if (own >= 0) {
+		memmove(walk->pending, rest, strlen(rest) + 1);
+		return step_into(walk, own);
+	}
 	if (is_magic_link(walk, name)) {
 		if (++walk->links > SYMLINK_LIMIT)
 			return ELOOP;

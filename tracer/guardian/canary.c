@@ -29,6 +29,7 @@ _Noreturn static void sing(int out, pid_t guardian)
 	sigfillset(&all);
 	int signals = signalfd(-1, &all, SFD_CLOEXEC);
 	(void)prctl(PR_SET_NAME, "assure-canary");
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	if (signals < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != guardian)
 		_exit(125);
 	for (;;) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -267,6 +268,8 @@ static void close_run(struct guardian *guardian, bool complete)
 static void guardian_free(struct guardian *guardian)
 {
 	canary_end(&guardian->canary);
+	/* Nothing is left to be protected, and whoever debugs us may want to look. */
+	(void)prctl(PR_SET_DUMPABLE, 1);
 	filter_free(&guardian->filter);
 	if (guardian->ring)
 		ring_free(guardian->ring);

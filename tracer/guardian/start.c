@@ -193,6 +193,8 @@ bool guardian_start(struct guardian *guardian, struct err *err)
 	if (!start_scribe(guardian, err) || !await_scribe(guardian, err) || !start_monitor(guardian, err))
 		return false;
 	canary_start(&guardian->canary);
+	/* Everything that has to be dumpable was forked by now. */
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	leave_inherited(guardian);
 	return await_start(guardian, err);
 }

@@ -203,6 +203,8 @@ bool session_begin(struct session *session, struct err *err)
 
 	if (!prepare(monitor, monitor->config, err) || !start_command(monitor->config, &session->starting, err))
 		return false;
+	/* As the keeper: nobody of the same user may look into us. */
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	/* Out of the shell's session only now: the command was forked into it. No key and no hang-up reaches us there. */
 	(void)setsid();
 	monitor->protection.keeper = session->starting.keeper;

@@ -78,10 +78,8 @@ bool image_hash(struct monitor *monitor, struct decoder *decoder, int task, stru
 	if (fd < 0 || fstat(fd, &status) != 0 || status.st_size > SIZE_LIMIT)
 		return false;
 	struct remembered *entry = &hashes->entries[(status.st_ino ^ status.st_dev) % REMEMBERED];
-	struct remembered found = {.device = status.st_dev,
-				   .inode = status.st_ino,
-				   .size = status.st_size,
-				   .changed = status.st_ctim};
+	struct remembered found = {
+	    .device = status.st_dev, .inode = status.st_ino, .size = status.st_size, .changed = status.st_ctim};
 	pthread_mutex_lock(&hashes->lock);
 	if (same(entry, &status))
 		found = *entry;

@@ -48,6 +48,8 @@ _Noreturn void keeper_main(int reports, pid_t command, pid_t monitor)
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
 	    getppid() != monitor)
 		_exit(125);
+	/* Not to be looked into or traced by others of the same user; the command was forked before, and is not concerned. */
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	report(reports, MESSAGE_child_begun, command > 0 ? (uint64_t)command : 0, 0);
 	for (;;) {
 		siginfo_t child = {0};

@@ -35,9 +35,9 @@ struct monitor {
 	int exits;                     /* epoll of pidfds, when there is no connector */
 	struct image_hashes *hashes;   /* NULL unless asked for */
 
-	atomic_ullong generation;  /* of the tree's roots and mounts; no lock */
-	atomic_int idle_workers;   /* no lock */
-	atomic_int busy_workers;   /* with a stop that is not recorded yet; no lock */
+	atomic_ullong generation; /* of the tree's roots and mounts; no lock */
+	atomic_int idle_workers;  /* no lock */
+	atomic_int busy_workers;  /* with a stop that is not recorded yet; no lock */
 	int workers_limit;
 	sem_t unpark;              /* posted once for each worker that leaves the park */
 	atomic_int parked_workers; /* no lock */

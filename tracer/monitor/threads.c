@@ -145,6 +145,7 @@ void thread_settle(struct thread *thread, const struct own_context *own, uint64_
 	target->same_mounts = !namespace_of(target->task, "ns/mnt", &mounts) || mounts == own->mount_namespace;
 	if (!namespace_of(target->task, "ns/pid", &target->pid_namespace))
 		target->pid_namespace = own->pid_namespace;
+	target->same_pids = target->pid_namespace == own->pid_namespace;
 	bool known = root_of(target->task, "root", &root);
 	target->same_root =
 	    target->same_mounts && (!known || (root.stx_ino == own->root_ino && root.stx_mnt_id == own->root_mount &&

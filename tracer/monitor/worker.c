@@ -166,7 +166,7 @@ static void fill_identity(struct monitor *monitor, struct worker *worker, const 
 		effect->process.executable = executable;
 		if (!effect->target.present)
 			continue;
-		struct process *whom = processes_find(&monitor->processes, (pid_t)effect->target.pid);
+		struct process *whom = processes_find(&monitor->processes, effect->target.ours);
 		if (whom)
 			effect->target.id = whom->id;
 	}

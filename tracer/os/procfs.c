@@ -175,7 +175,8 @@ bool procfs_same_rights(int task)
 	char theirs[8192], ours[8192];
 	struct stat their_space, our_space;
 
-	if (!read_head(task, "status", theirs, sizeof(theirs)) || !read_head(proc_fd, "self/status", ours, sizeof(ours)))
+	if (!read_head(task, "status", theirs, sizeof(theirs)) ||
+	    !read_head(proc_fd, "self/status", ours, sizeof(ours)))
 		return false;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		if (!same_line(theirs, ours, lines[i]))

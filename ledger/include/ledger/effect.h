@@ -50,6 +50,7 @@ struct effect_process {
 struct effect_target {
 	bool present;
 	uint64_t id; /* 0 when it is not of the tree */
+	pid_t ours;  /* our number of the process, when it is one and could be found; not recorded */
 	int64_t pid; /* as given: 0, -1 and negative process groups keep their meaning */
 	struct bytes executable;
 };

@@ -19,8 +19,8 @@ struct protection {
 	pid_t guardian_group;                          /* the agent's own process group at its start: the shell's job */
 	struct bytes state;                            /* the state folder, absolute, seen from our root */
 	uint64_t state_device, state_ino, state_mount; /* what the folder is, however it may be called */
-	atomic_bool scoped; /* a process of the tree is under Landlock, which may limit whom it may signal */
-	uint64_t pid_namespace;                        /* inode of our pid namespace */
+	atomic_bool scoped;     /* a process of the tree is under Landlock, which may limit whom it may signal */
+	uint64_t pid_namespace; /* inode of our pid namespace */
 };
 
 enum protect_verdict {

@@ -59,6 +59,12 @@ void path_of_descriptor(struct path_cache *cache, const struct target *target, i
 bool path_lies_in(struct path_cache *cache, const struct target *target, const struct path_request *request,
 		  uint64_t device, uint64_t ino);
 
+/*
+ * The folder of a process (or thread) in procfs, whichever mount and pid namespace that shows, below which lies what the
+ * request names: an O_PATH descriptor, or -1.
+ */
+int path_process_folder(struct path_cache *cache, const struct target *target, const struct path_request *request);
+
 /* The working directory of the task as it sees it; absent when unknown. */
 struct bytes path_working_directory(const struct target *target, struct arena *arena);
 

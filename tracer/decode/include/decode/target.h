@@ -15,6 +15,7 @@ struct target {
 	int task;               /* O_PATH of /proc/TID */
 	int memory;             /* /proc/TID/mem, or -1: not readable by us */
 	bool same_root;         /* root directory and mount namespace are the monitor's own */
+	bool same_pids;         /* pid namespace is the monitor's own: numbers mean the same */
 	bool same_mounts;       /* mount namespace is the monitor's own */
 	int root;               /* O_PATH of its root directory; AT_FDCWD when same_root */
 	struct bytes root_path; /* where that root lies, seen from ours */

@@ -1,0 +1,10 @@
+/*
+ * Private to this room.
+ */
+#pragma once
+
+#include "act/protect.h"
+
+/* Would this mount (or setting of one) show the state folder, or something above it, under a name that can be written? */
+bool protect_mount_reaches_state(const struct protection *protection, struct path_cache *cache, const struct stop *stop,
+				 const struct target *target, const struct effect *effect);
