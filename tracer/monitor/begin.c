@@ -143,6 +143,8 @@ static void adopt_agent(struct session *session)
 		process->session = status.session;
 		process->group = status.group;
 		process->start_ticks = status.start_ticks;
+		process->seen = true;
+		namespaces_read(task, &process->namespaces);
 		process_set_executable(process, bytes_of(monitor->config->program));
 		record_new_process(monitor, process);
 	}

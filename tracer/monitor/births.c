@@ -41,6 +41,9 @@ static struct process *add(struct monitor *monitor, pid_t pid, const struct proc
 	process->lineage = lineage;
 	if (parent) {
 		process->parent = parent->id;
+		/* What the parent changed and was not seen after leaves nothing to compare with. */
+		process->namespaces = parent->namespaces;
+		process->namespaces.known = parent->namespaces.known && !parent->namespaces_stale;
 		process->parent_pid = parent->pid;
 		process->session = parent->session;
 		process->group = parent->group;
@@ -161,6 +164,28 @@ static uint64_t find_parent(struct monitor *monitor, pid_t pid, const struct tas
 	return AGENT_ID;
 }
 
+/* See namespaces.h. The effect is the child's, which is where it shows. */
+static void compare_namespaces(struct monitor *monitor, struct process *process, int task)
+{
+	struct namespaces actual = {0};
+	const char *names[NAMESPACE_TYPES];
+
+	if (process->seen && !process->namespaces_stale)
+		return;
+	namespaces_read(task, &actual);
+	size_t count = process->seen ? 0 : namespaces_unexpected(&process->namespaces, &actual, names);
+	struct process *parent = count ? processes_find(&monitor->processes, process->parent_pid) : NULL;
+	if (parent && parent->announced_children > 0) {
+		parent->announced_children--;
+		count = 0;
+	}
+	process->seen = true;
+	process->namespaces_stale = false;
+	process->namespaces = actual;
+	if (count > 0)
+		record_found_namespaces(monitor, process, names, count);
+}
+
 struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid, const struct task_status *status)
 {
 	enum lineage lineage;
@@ -183,6 +208,7 @@ struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid,
 		process->parent_pid = status->ppid;
 		process->threads = status->threads > 0 ? status->threads : 1;
 	}
+	compare_namespaces(monitor, process, task);
 	process->start_ticks = status->start_ticks;
 	process->session = status->session;
 	process->group = status->group;

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "ledger/record.h"
+#include "namespaces.h"
 #include "read_set.h"
 
 struct process {
@@ -27,6 +28,10 @@ struct process {
 	int pidfd;              /* watched for the exit when there is no connector; -1 otherwise */
 	char *executable;       /* owned */
 	size_t executable_size;
+	struct namespaces namespaces; /* its own; before it was seen, what its parent said of its children */
+	bool seen;                    /* at least one of its calls stopped */
+	bool namespaces_stale;        /* it changed them: that was an effect of its own */
+	unsigned announced_children;  /* whom it put into other namespaces by a clone(2) that was recorded */
 	struct read_set reads;
 	char dns[256];        /* the last names that it asked for; NUL-terminated, escaped by nobody */
 	struct process *next; /* in its bucket */

@@ -148,6 +148,26 @@ void record_process_end(struct monitor *monitor, struct process *process, int wa
 	record_one_effect(monitor, &effect, &monitor->scratch);
 }
 
+void record_found_namespaces(struct monitor *monitor, struct process *process, const char *const *names, size_t count)
+{
+	struct record_stamp stamp = monitor_stamp(monitor);
+	struct effect effect = {
+	    .kind = EFFECT_priv_namespace,
+	    .how = HOW_verified,
+	    .mono_ns = stamp.mono_ns,
+	    .realtime_ns = stamp.realtime_ns,
+	    .process = {process->id, process->pid, process->pid, process_executable(process)},
+	    .has_flags = true,
+	    .flag_count = count,
+	    .result = {.state = RESULT_OK},
+	    .note = BYTES("found in namespaces of its own when first seen: made by clone3(2)"),
+	};
+
+	for (size_t i = 0; i < count; i++)
+		effect.flags[i] = names[i];
+	record_one_effect(monitor, &effect, &monitor->scratch);
+}
+
 void record_loss(struct monitor *monitor, enum gap_code code, const struct process *process, const char *syscall,
 		 uint64_t count, const char *detail)
 {

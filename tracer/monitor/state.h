@@ -56,6 +56,8 @@ struct record_stamp monitor_stamp_at(const struct monitor *monitor, uint64_t mon
 void record_one_effect(struct monitor *monitor, const struct effect *effect, struct buf *body);
 void record_new_process(struct monitor *monitor, struct process *process);
 void record_process_end(struct monitor *monitor, struct process *process, int wait_status, uint64_t monotonic_ns);
+/* A process was found in namespaces that no recorded call put it into. */
+void record_found_namespaces(struct monitor *monitor, struct process *process, const char *const *names, size_t count);
 void record_loss(struct monitor *monitor, enum gap_code code, const struct process *process, const char *syscall,
 		 uint64_t count, const char *detail);
 void record_run_begin(struct monitor *monitor);

@@ -1,42 +1,18 @@
 /*
- * The loop: receive a stop, explain it, act on it, record it, let the task go on.
- *
- * Any number of workers may be in the middle of a stop (one may be stuck on a path that a process of the tree itself
- * serves), but there is always one that receives: whoever takes a stop as the last idle worker starts another first.
+ * One stop: explain it, act on it, record it, let the task go on.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/audit.h>
-#include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "os/procfs.h"
-#include "state.h"
-
-enum { WORKER_STACK = 512 << 10, RECEIVERS = 2 };
-
-#if defined(__x86_64__)
-#define NATIVE_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define NATIVE_ARCH AUDIT_ARCH_AARCH64
-#endif
-
-struct worker {
-	struct monitor *monitor;
-	struct decoder decoder;
-	struct buf body;     /* records are encoded here, outside the lock */
-	struct thread spare; /* for a stop whose cache slots are all taken */
-};
+#include "worker.h"
 
 void monitor_wake(struct monitor *monitor)
 {
@@ -94,7 +70,8 @@ static void refresh_process(struct monitor *monitor, struct thread *thread)
 	struct process *process = thread->process;
 	char path[PATH_MAX];
 
-	if (!process || !process->refresh || !procfs_status(thread->target.task, &status))
+	if (!process || !(process->refresh || process->namespaces_stale) ||
+	    !procfs_status(thread->target.task, &status))
 		return;
 	ssize_t length = procfs_link(thread->target.task, "exe", path, sizeof(path));
 	lock(monitor);
@@ -103,6 +80,9 @@ static void refresh_process(struct monitor *monitor, struct thread *thread)
 	process->session = status.session;
 	process->group = status.group;
 	process->refresh = false;
+	if (process->namespaces_stale)
+		namespaces_read(thread->target.task, &process->namespaces);
+	process->namespaces_stale = false;
 	unlock(monitor);
 }
 
@@ -262,6 +242,17 @@ static void after_exec(struct worker *worker, struct thread *thread, const struc
 	unlock(monitor);
 }
 
+/* A recorded call changes where the process is, or where its next child will be: no news when it shows. */
+static void note_namespaces(struct monitor *monitor, struct thread *thread, const struct decoded *decoded)
+{
+	lock(monitor);
+	if (thread->process && strcmp(decoded->effects->syscall, "clone") == 0)
+		thread->process->announced_children++;
+	else if (thread->process)
+		thread->process->namespaces_stale = true;
+	unlock(monitor);
+}
+
 /* What may wait is let go, and who is let go is not held. */
 static bool wants_result(const struct decoded *decoded)
 {
@@ -301,6 +292,8 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 		decoded->effects->note = BYTES("interrupted: it was made again, or returned EINTR");
 	}
 	record_effects(worker, act->stop, thread, decoded);
+	if (decoded->count > 0 && decoded->effects->kind == EFFECT_priv_namespace)
+		note_namespaces(monitor, thread, decoded);
 	if (context) {
 		atomic_fetch_add(&monitor->generation, 1);
 		thread->settled = false;
@@ -339,10 +332,10 @@ static void refuse_foreign(struct worker *worker, const struct stop *stop)
 	act_refuse(&monitor->actor, stop, ENOSYS);
 }
 
-static void handle(struct worker *worker, const struct stop *stop)
+void worker_handle(struct worker *worker, const struct stop *stop)
 {
 	struct monitor *monitor = worker->monitor;
-	const struct syscall_row *row = stop->arch == NATIVE_ARCH ? syscall_row_find(stop->number) : NULL;
+	const struct syscall_row *row = syscall_row_of(stop->arch, stop->number);
 
 	if (!row) {
 		refuse_foreign(worker, stop);
@@ -367,123 +360,4 @@ static void handle(struct worker *worker, const struct stop *stop)
 	if (explained)
 		act_end(&monitor->actor, &act);
 	hold_end(monitor, held);
-}
-
-static bool start_one(struct monitor *monitor, struct err *err);
-
-/* Whoever took a stop as the last one that received sees to it that somebody else does. */
-static bool ensure_receiver(struct monitor *monitor)
-{
-	if (atomic_fetch_sub(&monitor->idle_workers, 1) > 1)
-		return true;
-	int parked = atomic_load(&monitor->parked_workers);
-	while (parked > 0 && !atomic_compare_exchange_weak(&monitor->parked_workers, &parked, parked - 1))
-		;
-	if (parked > 0) {
-		atomic_fetch_add(&monitor->idle_workers, 1);
-		sem_post(&monitor->unpark);
-		return true;
-	}
-	return start_one(monitor, NULL);
-}
-
-/*
- * All workers wait for something, and there can be no further one: the last that receives must not wait as well, or
- * whoever the others wait for would never be answered.
- */
-static void let_pass(struct monitor *monitor, const struct stop *stop)
-{
-	const struct syscall_row *row = stop->arch == NATIVE_ARCH ? syscall_row_find(stop->number) : NULL;
-	bool refused = !row || row->handling == HANDLING_refuse;
-	enum stop_answer answer = refused ? ANSWER_ERROR : ANSWER_CONTINUE;
-
-	(void)monitor->backend.answer(monitor->backend.self, stop, answer, ENOSYS);
-	lock(monitor);
-	record_loss(monitor, GAP_no_worker, NULL, row ? row->name : NULL, 1,
-		    "every worker was waiting, so this call was not looked at");
-	unlock(monitor);
-}
-
-/*
- * Back to receiving, unless enough do: the kernel wakes receivers in turn, and each further one makes the loop wander
- * over one more stack and CPU. Only an atomic exchange of the count decides, so that the last one never parks.
- */
-static void return_or_park(struct monitor *monitor)
-{
-	int idle = atomic_load(&monitor->idle_workers);
-
-	while (idle < RECEIVERS)
-		if (atomic_compare_exchange_weak(&monitor->idle_workers, &idle, idle + 1))
-			return;
-	atomic_fetch_add(&monitor->parked_workers, 1);
-	/* Who was the last receiver a moment ago may have found nobody parked: then a new worker was started instead. */
-	while (sem_wait(&monitor->unpark) != 0)
-		;
-}
-
-static void *work(void *argument)
-{
-	struct worker *worker = argument;
-	struct monitor *monitor = worker->monitor;
-	struct err err = {0};
-
-	prctl(PR_SET_NAME, "assure-worker");
-	while (!atomic_load(&monitor->stopping)) {
-		struct stop stop;
-		enum receive_state state = monitor->backend.receive(monitor->backend.self, &stop, &err);
-		if (state == RECEIVE_FAILED) {
-			lock(monitor);
-			monitor_fail(monitor, err.text);
-			unlock(monitor);
-			break;
-		}
-		if (state == RECEIVE_ENDED)
-			break;
-		if (state != RECEIVE_STOP)
-			continue;
-		bool received = ensure_receiver(monitor);
-		atomic_fetch_add(&monitor->busy_workers, 1);
-		if (received)
-			handle(worker, &stop);
-		else
-			let_pass(monitor, &stop);
-		atomic_fetch_sub(&monitor->busy_workers, 1);
-		return_or_park(monitor);
-	}
-	return NULL;
-}
-
-static bool start_one(struct monitor *monitor, struct err *err)
-{
-	static atomic_int started;
-	pthread_attr_t attributes;
-	pthread_t thread;
-	struct worker *worker = calloc(1, sizeof(*worker));
-
-	if (!worker || atomic_load(&started) >= monitor->workers_limit || !decoder_init(&worker->decoder)) {
-		free(worker);
-		return err_set(err, ENOMEM, "starting a worker of the monitor");
-	}
-	atomic_fetch_add(&started, 1);
-	worker->monitor = monitor;
-	worker->spare.target = (struct target){.task = -1, .memory = -1, .root = -1};
-	buf_init(&worker->body, 0);
-	atomic_fetch_add(&monitor->idle_workers, 1);
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, WORKER_STACK);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	int status = pthread_create(&thread, &attributes, work, worker);
-	pthread_attr_destroy(&attributes);
-	if (status == 0)
-		return true;
-	atomic_fetch_sub(&monitor->idle_workers, 1);
-	buf_free(&worker->body);
-	decoder_free(&worker->decoder);
-	free(worker);
-	return err_set(err, status, "starting a worker of the monitor");
-}
-
-bool workers_start(struct monitor *monitor, struct err *err)
-{
-	return start_one(monitor, err);
 }

@@ -1,7 +1,6 @@
 #include "os/filter.h"
 
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stddef.h>
@@ -15,13 +14,7 @@
 #include "base/fd.h"
 #include "kernel_constants.h"
 
-#if defined(__x86_64__)
-#define NATIVE_ARCH AUDIT_ARCH_X86_64
 #define FOREIGN_BIT 0x40000000u /* x32 numbers */
-#elif defined(__aarch64__)
-#define NATIVE_ARCH AUDIT_ARCH_AARCH64
-#define FOREIGN_BIT 0x40000000u
-#endif
 
 struct rule {
 	enum condition condition;
@@ -106,7 +99,7 @@ static unsigned short write_prologue(struct sock_filter out[])
 	const uint32_t highest = (uint32_t)syscall_highest_known();
 	const struct sock_filter prologue[] = {
 	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYSCALL_NATIVE_ARCH, 1, 0),
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
 	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, highest, 0, 1),

@@ -96,6 +96,11 @@ const struct syscall_row *syscall_row_find(int number)
 	return number >= 0 && number < NUMBER_LIMIT ? by_number[number] : NULL;
 }
 
+const struct syscall_row *syscall_row_of(uint32_t arch, int number)
+{
+	return arch == SYSCALL_NATIVE_ARCH ? syscall_row_find(number) : NULL;
+}
+
 const struct syscall_variant *syscall_variant_find(const struct syscall_row *row, const uint64_t args[SYSCALL_ARGS])
 {
 	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {

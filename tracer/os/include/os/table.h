@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <linux/audit.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,6 +52,13 @@ enum syscall_status { STATUS_tested, STATUS_attempt };
 
 enum { SYSCALL_ARGS = 6 };
 
+/* AUDIT_ARCH_* of the calls that the table is about. */
+#if defined(__x86_64__)
+#define SYSCALL_NATIVE_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define SYSCALL_NATIVE_ARCH AUDIT_ARCH_AARCH64
+#endif
+
 struct syscall_arg {
 	enum arg_kind kind;
 	const char *name; /* NULL past the last one */
@@ -85,6 +93,8 @@ extern const size_t syscall_row_count;
 int syscall_highest_known(void);
 /* The row of a number of the native architecture; NULL when it is not in the table. */
 const struct syscall_row *syscall_row_find(int number);
+/* The same for a call as the kernel reports it: NULL also for another architecture's. */
+const struct syscall_row *syscall_row_of(uint32_t arch, int number);
 /* The first variant of the row whose argument matches, or NULL. */
 const struct syscall_variant *syscall_variant_find(const struct syscall_row *row, const uint64_t args[SYSCALL_ARGS]);
 /* The native number of a row, or -1. */

@@ -1,0 +1,25 @@
+/*
+ * Private to this room: which namespaces a process is in.
+ *
+ * clone3(2) cannot be stopped by its flags, which lie in memory. That it put a child into namespaces of its own shows
+ * when the child is first seen: they are not those that its parent's children are born into.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { NAMESPACE_TYPES = 8 };
+
+struct namespaces {
+	bool known;
+	uint64_t own[NAMESPACE_TYPES];
+	uint64_t born_into[NAMESPACE_TYPES]; /* where its children will be, unless they are put elsewhere */
+};
+
+/* Read those of the task behind `task`; `known` is false when they cannot be read. */
+void namespaces_read(int task, struct namespaces *out);
+/* Flag names (CLONE_NEW...) of the types in which `actual` differs from where a child of `parent` is born. */
+size_t namespaces_unexpected(const struct namespaces *parent, const struct namespaces *actual,
+			     const char *names[NAMESPACE_TYPES]);

@@ -1,0 +1,16 @@
+/*
+ * Private to this room: one worker, which handles one stop at a time.
+ */
+#pragma once
+
+#include "state.h"
+
+struct worker {
+	struct monitor *monitor;
+	struct decoder decoder;
+	struct buf body;     /* records are encoded here, outside the lock */
+	struct thread spare; /* for a stop whose cache slots are all taken */
+};
+
+/* Explain the stop, act on it, record it, let the task go on. */
+void worker_handle(struct worker *worker, const struct stop *stop);
