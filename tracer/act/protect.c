@@ -263,6 +263,7 @@ enum protect_verdict protect_check(const struct protection *protection, struct p
 	if (decoded->count > 0 && (in_alias(protection, cache, target, &decoded->request, &decoded->facts) ||
 				   in_alias(protection, cache, target, &decoded->to_request, &decoded->to_facts) ||
 				   protect_mount_reaches_state(protection, cache, stop, target, decoded->effects) ||
+				   protect_handle_reaches_state(protection, stop, target, decoded) ||
 				   in_our_proc(protection, cache, target, decoded)))
 		return PROTECT_REFUSE;
 	for (size_t i = 0; i < decoded->count; i++) {

@@ -1,5 +1,5 @@
 /*
- * Mounts by which the state folder could be reached under another name.
+ * Mounts and handles by which the state folder could be reached under another name, or under none.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "kernel_constants.h"
 #include "os/memory.h"
+#include "os/procfs.h"
 #include "protect_mount.h"
 
 /* The kernel reads one page of mount data, and as much of one fsconfig value. */
@@ -127,4 +128,30 @@ bool protect_mount_reaches_state(const struct protection *protection, struct pat
 	if (read_text(target, stop->args[0], text) && text[0] && touches_state(&place, text, false))
 		return true;
 	return read_text(target, stop->args[4], text) && options_touch_state(&place, text);
+}
+
+bool protect_handle_reaches_state(const struct protection *protection, const struct stop *stop,
+				  const struct target *target, const struct decoded *decoded)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} copy;
+	char path[PATH_MAX];
+
+	if (stop->number != SYS_open_by_handle_at || decoded->facts.device != protection->state_device)
+		return false;
+	bool writes = (stop->args[2] & (O_ACCMODE | O_TRUNC)) != 0;
+	if (target->memory < 0 || memory_read(target->memory, stop->args[1], &copy, sizeof(struct file_handle)) != 0 ||
+	    copy.handle.handle_bytes > MAX_HANDLE_SZ ||
+	    memory_read(target->memory, stop->args[1] + sizeof(struct file_handle), copy.handle.f_handle,
+			copy.handle.handle_bytes) != 0)
+		return false; /* the kernel will say so too */
+	int folder CLEANUP_FD = openat(AT_FDCWD, protection->state.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int object CLEANUP_FD = folder < 0 ? -1 : open_by_handle_at(folder, &copy.handle, O_PATH | O_CLOEXEC);
+	/* What we may not, the task may not either, unless it has other rights: then it writes nothing here by handle. */
+	if (object < 0)
+		return writes && errno != ESTALE && !procfs_same_rights(target->task);
+	ssize_t length = procfs_own_fd(object, path, sizeof(path));
+	return length < 0 || bytes_path_below((struct bytes){path, (size_t)length}, protection->state);
 }

@@ -8,3 +8,6 @@
 /* Would this mount (or setting of one) show the state folder, or something above it, under a name that can be written? */
 bool protect_mount_reaches_state(const struct protection *protection, struct path_cache *cache, const struct stop *stop,
 				 const struct target *target, const struct effect *effect);
+/* Does this open_by_handle_at(2) open something in the state folder? */
+bool protect_handle_reaches_state(const struct protection *protection, const struct stop *stop,
+				  const struct target *target, const struct decoded *decoded);
