@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "os/procfs.h"
+
 static void set_how(struct act *act, enum effect_how how)
 {
 	for (size_t i = 0; i < act->decoded->count; i++)
@@ -57,7 +59,10 @@ static void verify_call(const struct actor *actor, struct act *act, bool exec)
 		act->pending = PENDING_RELEASE;
 		break;
 	case CAPTURE_RESTARTS:
-		act->interrupted = true;
+		/* Without a signal of its own the task was interrupted by us alone: it makes the call again, and stops again. */
+		act->interrupted = procfs_signal_pending(act->target->task);
+		act->restarts = !act->interrupted;
+		act->pending = PENDING_RELEASE;
 		break;
 	case CAPTURE_DIED:
 		act->died = true;

@@ -110,7 +110,7 @@ static void on_exec_event(struct monitor *monitor, const struct connector_event 
 
 	if (!process)
 		return;
-	process->threads = 1;
+	/* The other threads are ending; the events that say so may come later than this one, and are still counted. */
 	process->leader_exited = false;
 	int task CLEANUP_FD = procfs_task(event->tgid);
 	ssize_t length = task < 0 ? -1 : procfs_link(task, "exe", path, sizeof(path));

@@ -8,12 +8,38 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "worker.h"
 
-enum { WORKER_STACK = 512 << 10, RECEIVERS = 2 };
+enum {
+	WORKER_STACK = 512 << 10,
+	RECEIVERS = 2,
+	FIRST_WORKERS = 4, /* made before the tree can use up what its user may have */
+	PATIENCE_MS = 100,
+	NAP_US = 50,
+	RETRY_NS = 100000000, /* after a worker could not be made */
+};
 
 static bool start_one(struct monitor *monitor, struct err *err);
+
+/* There can be no further worker (the user's limit of processes, say). Those that are merely busy come back soon. */
+static bool await_receiver(struct monitor *monitor)
+{
+	static atomic_ullong exhausted_ns; /* when the wait was last in vain: then the others are stuck, not busy */
+
+	for (int waited = 0; waited < PATIENCE_MS * 1000; waited += NAP_US) {
+		if (atomic_load(&monitor->idle_workers) > 0)
+			return true;
+		if (clock_monotonic_ns() - atomic_load(&exhausted_ns) < RETRY_NS)
+			break;
+		const struct timespec nap = {.tv_nsec = NAP_US * 1000};
+		(void)nanosleep(&nap, NULL);
+	}
+	atomic_store(&exhausted_ns, clock_monotonic_ns());
+	return false;
+}
 
 /* Whoever took a stop as the last one that received sees to it that somebody else does. */
 static bool ensure_receiver(struct monitor *monitor)
@@ -28,7 +54,7 @@ static bool ensure_receiver(struct monitor *monitor)
 		sem_post(&monitor->unpark);
 		return true;
 	}
-	return start_one(monitor, NULL);
+	return start_one(monitor, NULL) || await_receiver(monitor);
 }
 
 /*
@@ -100,8 +126,11 @@ static void *work(void *argument)
 static bool start_one(struct monitor *monitor, struct err *err)
 {
 	static atomic_int started;
+	static atomic_ullong failed_ns;
 	pthread_attr_t attributes;
 	pthread_t thread;
+	if (clock_monotonic_ns() - atomic_load(&failed_ns) < RETRY_NS)
+		return err_set(err, EAGAIN, "starting a worker of the monitor");
 	struct worker *worker = calloc(1, sizeof(*worker));
 
 	if (!worker || atomic_load(&started) >= monitor->workers_limit || !decoder_init(&worker->decoder)) {
@@ -120,7 +149,9 @@ static bool start_one(struct monitor *monitor, struct err *err)
 	pthread_attr_destroy(&attributes);
 	if (status == 0)
 		return true;
+	atomic_store(&failed_ns, clock_monotonic_ns());
 	atomic_fetch_sub(&monitor->idle_workers, 1);
+	atomic_fetch_sub(&started, 1);
 	buf_free(&worker->body);
 	decoder_free(&worker->decoder);
 	free(worker);
@@ -129,5 +160,10 @@ static bool start_one(struct monitor *monitor, struct err *err)
 
 bool workers_start(struct monitor *monitor, struct err *err)
 {
-	return start_one(monitor, err);
+	/* One is enough to go on with; more are made as they are needed. */
+	bool any = start_one(monitor, err);
+
+	for (int i = 1; any && i < FIRST_WORKERS && i < monitor->workers_limit; i++)
+		(void)start_one(monitor, NULL);
+	return any;
 }

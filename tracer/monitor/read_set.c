@@ -53,7 +53,9 @@ bool read_set_add(struct read_set *set, uint32_t dev_major, uint32_t dev_minor, 
 	}
 	if (entry->count < UINT32_MAX)
 		entry->count++;
-	if (!entry->path && path.data && (entry->path = malloc(path.size + 1)) != NULL) {
+	if (!entry->path && path.data && set->path_bytes + path.size < READ_SET_PATH_BYTES &&
+	    (entry->path = malloc(path.size + 1)) != NULL) {
+		set->path_bytes += path.size;
 		memcpy(entry->path, path.data, path.size);
 		entry->path_size = path.size;
 	}

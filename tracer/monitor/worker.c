@@ -287,6 +287,11 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 	act_begin(&monitor->actor, act);
 	if (act->executed)
 		after_exec(worker, thread, act, decoded);
+	/* The same call stops again, and is let go then: it is one effect. */
+	if (act->restarts) {
+		thread->never_wait = true;
+		decoded->count = 0;
+	}
 	if (act->interrupted) {
 		thread->never_wait = true;
 		decoded->effects->note = BYTES("interrupted: it was made again, or returned EINTR");

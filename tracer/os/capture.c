@@ -62,11 +62,10 @@ static enum capture_outcome at_trap(struct capture *capture, pid_t tid, int stat
 		capture->stop_signal = WSTOPSIG(status);
 	capture->pid = tid;
 	capture->value = value;
-	bool restarts = value <= -RESTART_FIRST && value >= -RESTART_LAST;
-	if (known && !restarts)
-		return CAPTURE_RETURNED;
+	if (known)
+		return value <= -RESTART_FIRST && value >= -RESTART_LAST ? CAPTURE_RESTARTS : CAPTURE_RETURNED;
 	trace(PTRACE_DETACH, tid, 0);
-	return known ? CAPTURE_RESTARTS : CAPTURE_STOPPED;
+	return CAPTURE_STOPPED;
 }
 
 enum capture_outcome capture_finish(struct capture *capture)
@@ -103,7 +102,7 @@ void capture_abort(struct capture *capture)
 {
 	/* The caller was killed, or its call was answered: it reaches the trap or its end either way. */
 	enum capture_outcome outcome = capture_finish(capture);
-	if (outcome == CAPTURE_RETURNED || outcome == CAPTURE_EXECUTED)
+	if (outcome != CAPTURE_DIED && outcome != CAPTURE_STOPPED)
 		capture_release(capture);
 }
 

@@ -146,6 +146,23 @@ bool procfs_status(int task, struct task_status *status)
 	return true;
 }
 
+bool procfs_signal_pending(int task)
+{
+	static const char *const names[] = {"SigPnd:", "ShdPnd:", "SigBlk:"};
+	char text[8192];
+	uint64_t sets[3] = {0};
+
+	if (!read_head(task, "status", text, sizeof(text)))
+		return true;
+	for (size_t i = 0; i < 3; i++) {
+		const char *value = status_field(text, names[i]);
+		if (!value)
+			return true;
+		sets[i] = strtoull(value, NULL, 16);
+	}
+	return ((sets[0] | sets[1]) & ~sets[2]) != 0;
+}
+
 ssize_t procfs_link(int task, const char *name, char *out, size_t size)
 {
 	ssize_t length = readlinkat(task, name, out, size);

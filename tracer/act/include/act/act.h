@@ -42,6 +42,7 @@ struct act {
 	struct capture capture;
 	bool executed;    /* an exec succeeded; the program is that of `capture.pid` now */
 	bool died;        /* the task ended meanwhile; capture.wait_status says how */
+	bool restarts;    /* interrupted by us, and made again: the next stop is the same call */
 	bool interrupted; /* the call will be made again, or returned EINTR: not known which */
 	bool vanished;    /* it was gone before it could be answered */
 };

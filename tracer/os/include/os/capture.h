@@ -14,7 +14,7 @@
 enum capture_outcome {
 	CAPTURE_RETURNED, /* `value` is what the call returned (negative errno on failure); the task still stands */
 	CAPTURE_EXECUTED, /* exec succeeded; the task stands before its first instruction */
-	CAPTURE_RESTARTS, /* interrupted: the call will be made again or return EINTR */
+	CAPTURE_RESTARTS, /* interrupted: it will be made again, or return EINTR; the task still stands */
 	CAPTURE_DIED,     /* the task is gone; `wait_status` says how, if it was ours to reap */
 	CAPTURE_STOPPED,  /* something else stopped it first; result unknown */
 };
@@ -30,8 +30,8 @@ struct capture {
 /* Seize and interrupt; false with errno when the task cannot be traced (a debugger has it, or it is not dumpable). */
 bool capture_begin(struct capture *capture, pid_t tid, bool for_exec);
 /*
- * Wait for the outcome; the answer to the notification must have been sent. After CAPTURE_RETURNED and CAPTURE_EXECUTED
- * the task stands still, to be looked at, until capture_release(); after any other outcome it is on its way.
+ * Wait for the outcome; the answer to the notification must have been sent. After CAPTURE_RETURNED, CAPTURE_EXECUTED and
+ * CAPTURE_RESTARTS the task stands still, to be looked at, until capture_release(); else it is on its way.
  */
 enum capture_outcome capture_finish(struct capture *capture);
 /* Undo capture_begin() when the call was not let go after all. */

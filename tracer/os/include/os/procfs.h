@@ -31,6 +31,8 @@ int procfs_task(pid_t tid);
 bool procfs_status(int task, struct task_status *status);
 /* The wait status that a zombie keeps for its parent (stat, field 52); -1 when it is none, or it may not be read. */
 int procfs_exit_status(int task);
+/* Does a signal wait to be delivered to the task? */
+bool procfs_signal_pending(int task);
 /* The text of a link (exe, cwd, root, fd/N) below `task`. Length, or -1 with errno. */
 ssize_t procfs_link(int task, const char *name, char *out, size_t size);
 /* Has the task our user ids, capabilities, user namespace and security label? False when that cannot be told. */
