@@ -234,7 +234,7 @@ kill -0 $! && echo 'the bystander lives'
 EOF
 	for whom in -1 0; do
 		for how in scoped plain; do
-			command=("$calls" kill $how "$whom")
+			command=("$calls" kill "$how" "$whom")
 			[ $how = scoped ] || command=("${less[@]}" "${command[@]}")
 			run timeout -s KILL 30 "${both[@]}" setsid bash first.sh "$ASSURE" trace --quiet -- "${command[@]}" \
 				>out 2>err </dev/null
