@@ -90,8 +90,10 @@ static void add_passed(struct reading *reading, const int *fds, size_t count)
 	int64_t *numbers = arena_alloc(arena, count * sizeof(*numbers) + 1);
 	struct bytes *paths = arena_alloc(arena, count * sizeof(*paths) + 1);
 
-	if (!numbers || !paths)
+	if (!numbers || !paths) {
+		reading->out->unreadable++;
 		return;
+	}
 	for (size_t i = 0; i < count; i++) {
 		struct effect_object object;
 		struct path_facts facts;
@@ -116,12 +118,12 @@ static void read_control(struct reading *reading, uint64_t address, uint64_t siz
 		size = CONTROL_LIMIT;
 		reading->out->unreadable++;
 	}
+	struct arena *arena = reading_arena(reading);
+	size_t before = arena->used;
+	int fds[PASSED_LIMIT];
+	size_t passed = 0;
 	struct bytes control = reading_bytes(reading, address, (size_t)size);
 	if (!control.data)
-		return;
-	int *fds = arena_alloc(reading_arena(reading), PASSED_LIMIT * sizeof(*fds));
-	size_t passed = 0;
-	if (!fds)
 		return;
 	struct msghdr message = {.msg_control = (void *)(uintptr_t)control.data, .msg_controllen = control.size};
 	for (struct cmsghdr *entry = CMSG_FIRSTHDR(&message); entry; entry = CMSG_NXTHDR(&message, entry)) {
@@ -138,6 +140,8 @@ static void read_control(struct reading *reading, uint64_t address, uint64_t siz
 		passed += count;
 		reading->effect->kind = EFFECT_ipc_pass_fd;
 	}
+	/* Control data that nobody reads must not use up what later messages need. */
+	arena->used = before;
 	if (reading->effect->kind == EFFECT_ipc_pass_fd)
 		add_passed(reading, fds, passed);
 }

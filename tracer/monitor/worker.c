@@ -205,7 +205,8 @@ static void record_effects(struct worker *worker, const struct stop *stop, struc
 		monitor->io_uring_used = true;
 		record_loss(monitor, GAP_io_uring, thread->process, first->syscall, 0, "its effects are not seen");
 	}
-	if (decoded->unreadable && decoded->count > 0)
+	/* Also when no effect came of it: what could not be read may have been one. */
+	if (decoded->unreadable)
 		record_loss(monitor, GAP_memory, thread->process, decoded->effects->syscall, decoded->unreadable,
 			    "arguments could not be read");
 	unlock(monitor);
