@@ -76,17 +76,22 @@ static void add_time(struct reading *reading, const char *name, int64_t seconds,
 	reading_add_bytes(reading, name, arena_copy(reading_arena(reading), bytes_of(text)));
 }
 
+/* Both times as the call has them; none given means now. False when there is nothing more to say. */
+static bool read_pair(struct reading *reading, uint64_t address, void *times, size_t size)
+{
+	if (address != 0)
+		return reading_memory(reading, address, times, size);
+	add_time(reading, "atime", 0, UTIME_NOW);
+	add_time(reading, "mtime", 0, UTIME_NOW);
+	return false;
+}
+
 void read_times(struct reading *reading, size_t index)
 {
 	struct timespec times[2];
 	uint64_t address = reading_arg(reading, index);
 
-	if (address == 0) {
-		add_time(reading, "atime", 0, UTIME_NOW);
-		add_time(reading, "mtime", 0, UTIME_NOW);
-		return;
-	}
-	if (!reading_memory(reading, address, times, sizeof(times)))
+	if (!read_pair(reading, address, times, sizeof(times)))
 		return;
 	add_time(reading, "atime", times[0].tv_sec, times[0].tv_nsec);
 	add_time(reading, "mtime", times[1].tv_sec, times[1].tv_nsec);
@@ -97,12 +102,7 @@ void read_timevals(struct reading *reading, size_t index)
 	struct timeval times[2];
 	uint64_t address = reading_arg(reading, index);
 
-	if (address == 0) {
-		add_time(reading, "atime", 0, UTIME_NOW);
-		add_time(reading, "mtime", 0, UTIME_NOW);
-		return;
-	}
-	if (!reading_memory(reading, address, times, sizeof(times)))
+	if (!read_pair(reading, address, times, sizeof(times)))
 		return;
 	for (int i = 0; i < 2; i++) {
 		int64_t microseconds = times[i].tv_usec;
@@ -116,12 +116,7 @@ void read_utimbuf(struct reading *reading, size_t index)
 	struct utimbuf times;
 	uint64_t address = reading_arg(reading, index);
 
-	if (address == 0) {
-		add_time(reading, "atime", 0, UTIME_NOW);
-		add_time(reading, "mtime", 0, UTIME_NOW);
-		return;
-	}
-	if (!reading_memory(reading, address, &times, sizeof(times)))
+	if (!read_pair(reading, address, &times, sizeof(times)))
 		return;
 	add_time(reading, "atime", times.actime, 0);
 	add_time(reading, "mtime", times.modtime, 0);
