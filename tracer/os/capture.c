@@ -17,6 +17,23 @@ static long trace(enum __ptrace_request request, pid_t tid, unsigned long data)
 	return ptrace(request, tid, NULL, (void *)data);
 }
 
+/*
+ * Let go of a task that stands. When it was killed meanwhile it cannot be detached any more, and stays ours until we have
+ * waited for it: an exec in another thread of its group would wait for that, for good.
+ */
+static void detach(pid_t tid, int signal)
+{
+	while (trace(PTRACE_DETACH, tid, (unsigned long)signal) != 0 && errno == ESRCH) {
+		int status;
+		pid_t waited = waitpid(tid, &status, __WALL | __WNOTHREAD);
+		if (waited < 0 && errno == EINTR)
+			continue;
+		/* Reaped, or gone with the exec that took its number. */
+		if (waited != tid || !WIFSTOPPED(status))
+			return;
+	}
+}
+
 bool capture_begin(struct capture *capture, pid_t tid, bool for_exec)
 {
 	*capture = (struct capture){.tid = tid, .pid = tid};
@@ -25,7 +42,7 @@ bool capture_begin(struct capture *capture, pid_t tid, bool for_exec)
 	/* Without the interrupt a failed exec would leave the task traced, and every signal of it would come to us. */
 	if (trace(PTRACE_INTERRUPT, tid, 0) != 0) {
 		int number = errno;
-		trace(PTRACE_DETACH, tid, 0);
+		detach(tid, 0);
 		errno = number;
 		return false;
 	}
@@ -64,7 +81,7 @@ static enum capture_outcome at_trap(struct capture *capture, pid_t tid, int stat
 	capture->value = value;
 	if (known)
 		return value <= -RESTART_FIRST && value >= -RESTART_LAST ? CAPTURE_RESTARTS : CAPTURE_RETURNED;
-	trace(PTRACE_DETACH, tid, 0);
+	detach(tid, 0);
 	return CAPTURE_STOPPED;
 }
 
@@ -93,7 +110,7 @@ enum capture_outcome capture_finish(struct capture *capture)
 		if (event == PTRACE_EVENT_STOP)
 			return at_trap(capture, tid, status);
 		/* A signal on its way: pass it on as if nobody had been here. */
-		trace(PTRACE_DETACH, tid, (unsigned long)WSTOPSIG(status));
+		detach(tid, WSTOPSIG(status));
 		return CAPTURE_STOPPED;
 	}
 }
@@ -108,5 +125,5 @@ void capture_abort(struct capture *capture)
 
 void capture_release(struct capture *capture)
 {
-	trace(PTRACE_DETACH, capture->pid, 0);
+	detach(capture->pid, 0);
 }
