@@ -306,7 +306,7 @@ static int open_handle(char **arguments)
 	if (read(from, &stored, sizeof(stored)) != sizeof(stored) || folder < 0)
 		return 1;
 	int fd = open_by_handle_at(folder, &stored.handle, O_RDWR | O_CLOEXEC);
-	if (fd >= 0 && pwrite(fd, "XXXX", 4, 0) != 4)
+	if (fd >= 0 && pwrite(fd, "DATA", 4, 0) != 4)
 		return 1;
 	said("open_by_handle_at", fd);
 	return 0;

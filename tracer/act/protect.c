@@ -1,6 +1,5 @@
 #include "act/protect.h"
 
-#include <asm/sockios.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -18,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "os/memory.h"
 #include "os/procfs.h"
 #include "protect_mount.h"
 
@@ -59,25 +56,11 @@ static bool is_our_group(const struct protection *protection, int64_t group)
 }
 
 /* Where SIGIO and its relatives are told to go: as good as kill(2) (fcntl(2), F_SETOWN). Groups are negative. */
-static int64_t signal_owner(const struct stop *stop, const struct target *target)
+static int64_t signal_owner(const struct stop *stop, const struct effect_target *whom)
 {
-	struct {
-		int type;
-		pid_t pid;
-	} owner;
-	int pid;
+	bool owner = stop->number == SYS_fcntl || stop->number == SYS_ioctl;
 
-	if (stop->number == SYS_fcntl && (int)stop->args[1] == F_SETOWN)
-		return (int)stop->args[2];
-	if (target->memory < 0)
-		return 0;
-	if (stop->number == SYS_fcntl && (int)stop->args[1] == F_SETOWN_EX &&
-	    memory_read(target->memory, stop->args[2], &owner, sizeof(owner)) == 0)
-		return owner.type == F_OWNER_PGRP ? -(int64_t)owner.pid : owner.pid;
-	if (stop->number == SYS_ioctl && (stop->args[1] == FIOSETOWN || stop->args[1] == SIOCSPGRP) &&
-	    memory_read(target->memory, stop->args[2], &pid, sizeof(pid)) == 0)
-		return pid;
-	return 0;
+	return owner && whom->present ? whom->pid : 0;
 }
 
 /* Priorities are set for a process or, negative here, a group; the agent's own may well be set, it harms nobody. */
@@ -124,7 +107,7 @@ static bool names_us(const struct protection *protection, const struct stop *sto
 {
 	int64_t owners[] = {
 	    whom->present && whom->pid > 0 ? whom->pid : 0,
-	    signal_owner(stop, target),
+	    signal_owner(stop, whom),
 	    priority_owner(protection, stop),
 	    pidfd_owner(stop, target, whom->present ? whom->pid : 0),
 	};
