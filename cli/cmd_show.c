@@ -47,6 +47,7 @@ static void show_header(struct buf *out, const struct report *report, struct are
 	text_row(out, "host", document_bytes(start, "host", arena));
 	text_row(out, "kernel", document_bytes(start, "kernel", arena));
 	text_row(out, "lens", document_bytes(start, "lens", arena));
+	text_row(out, "results", document_bytes(start, "results", arena));
 	text_row(out, "back end", document_bytes(start, "backend", arena));
 	text_row(out, "births", document_bytes(start, "births", arena));
 }
@@ -197,6 +198,7 @@ static void show_json(struct buf *out, const struct report *report, struct arena
 	json_uint(&json, "processes", report->processes);
 	if (run->reason[0])
 		json_bytes(&json, "reason", bytes_of(run->reason));
+	json_field(&json, report, "results", arena);
 	json_text(&json, "schema", "assure.show/1");
 	clock_rfc3339(run->started_ns, time);
 	json_text(&json, "started", time);

@@ -24,13 +24,27 @@ struct wishes {
 	bool quiet;
 };
 
-enum option_id { OPTION_LENS = 256, OPTION_WAIT, OPTION_NAME, OPTION_QUIET, OPTION_HASH, OPTION_IO_URING, OPTION_HELP };
+enum option_id {
+	OPTION_LENS = 256,
+	OPTION_RESULTS,
+	OPTION_WAIT,
+	OPTION_NAME,
+	OPTION_QUIET,
+	OPTION_HASH,
+	OPTION_IO_URING,
+	OPTION_HELP
+};
 
 static const struct option long_options[] = {
-    {"lens", required_argument, NULL, OPTION_LENS}, {"wait", required_argument, NULL, OPTION_WAIT},
-    {"name", required_argument, NULL, OPTION_NAME}, {"quiet", no_argument, NULL, OPTION_QUIET},
-    {"hash", required_argument, NULL, OPTION_HASH}, {"io-uring", required_argument, NULL, OPTION_IO_URING},
-    {"help", no_argument, NULL, OPTION_HELP},       {NULL, 0, NULL, 0},
+    {"lens", required_argument, NULL, OPTION_LENS},
+    {"wait", required_argument, NULL, OPTION_WAIT},
+    {"name", required_argument, NULL, OPTION_NAME},
+    {"quiet", no_argument, NULL, OPTION_QUIET},
+    {"hash", required_argument, NULL, OPTION_HASH},
+    {"io-uring", required_argument, NULL, OPTION_IO_URING},
+    {"results", required_argument, NULL, OPTION_RESULTS},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {NULL, 0, NULL, 0},
 };
 
 /* One of two words; false when it is neither. */
@@ -50,6 +64,10 @@ static int take_option(struct wishes *wishes, int option, const char *option_tex
 	case OPTION_LENS:
 		if (!lens_find(optarg, &config->lens))
 			return options_mistake(&command_trace, "--lens takes changes, reads or all, not", optarg);
+		return -1;
+	case OPTION_RESULTS:
+		if (!results_find(optarg, &config->results))
+			return options_mistake(&command_trace, "--results takes perform, verify or none, not", optarg);
 		return -1;
 	case OPTION_WAIT:
 		if (!choose(optarg, "tree", "main", &config->wait_main))
@@ -105,7 +123,9 @@ static void print_screen(const struct wishes *wishes, const struct guardian_outc
 static int run(int argc, char **argv)
 {
 	static char home[PATH_MAX];
-	struct wishes wishes = {.guardian = {.lens = LENS_reads, .version = ASSURE_VERSION, .build = ASSURE_BUILD}};
+	struct wishes wishes = {
+	    .guardian = {
+		.lens = LENS_reads, .results = RESULTS_perform, .version = ASSURE_VERSION, .build = ASSURE_BUILD}};
 	struct guardian_outcome outcome;
 	struct err err = {.number = 0};
 	int option;
@@ -140,21 +160,27 @@ static int run(int argc, char **argv)
 
 const struct command command_trace = {
     .name = "trace",
-    .usage = "trace [--lens changes|reads|all] [--wait tree|main] [--name N] [--quiet] [--hash images] "
+    .usage = "trace [--lens changes|reads|all] [--results perform|verify|none] [--wait tree|main] [--name N] [--quiet] "
+	     "[--hash images] "
 	     "[--io-uring deny|allow] [--] COMMAND [ARG...]",
-    .help = "Run a command and record what its process tree does.\n"
-	    "\n"
-	    "  --lens changes   everything but reads; read-only opens run at native cost\n"
-	    "  --lens reads     also what was read, once per process and file (the default)\n"
-	    "  --lens all       every single read, and executable mappings\n"
-	    "  --wait tree      return when everything that the command started has ended (the default)\n"
-	    "  --wait main      return when the command itself has ended; the rest stays watched\n"
-	    "  --name N         a name for the run\n"
-	    "  --quiet          no lines of our own on the terminal\n"
-	    "  --hash images    record the SHA-256 of each program that is executed\n"
-	    "  --io-uring deny  answer io_uring as a kernel without it (the default), so that nothing goes unseen\n"
-	    "  --io-uring allow let it work: what it does is not seen, and a run that used it is incomplete\n"
-	    "\n"
-	    "The exit status is the command's; 125: our failure, 126: it cannot be executed, 127: it was not found.\n",
+    .help =
+	"Run a command and record what its process tree does.\n"
+	"\n"
+	"  --lens changes   everything but reads; read-only opens run at native cost\n"
+	"  --lens reads     also what was read, once per process and file (the default)\n"
+	"  --lens all       every single read, and executable mappings\n"
+	"  --results perform   make what changes something for the command, where nobody can tell the difference, so\n"
+	"                      that the record is what was done; verify the rest (the default)\n"
+	"  --results verify    never act for it: the kernel makes each call, and its result is read from the task\n"
+	"  --results none      look at attempts only\n"
+	"  --wait tree      return when everything that the command started has ended (the default)\n"
+	"  --wait main      return when the command itself has ended; the rest stays watched\n"
+	"  --name N         a name for the run\n"
+	"  --quiet          no lines of our own on the terminal\n"
+	"  --hash images    record the SHA-256 of each program that is executed\n"
+	"  --io-uring deny  answer io_uring as a kernel without it (the default), so that nothing goes unseen\n"
+	"  --io-uring allow let it work: what it does is not seen, and a run that used it is incomplete\n"
+	"\n"
+	"The exit status is the command's; 125: our failure, 126: it cannot be executed, 127: it was not found.\n",
     .run = run,
 };

@@ -111,7 +111,7 @@ def page():
         for variant in variants:
             if variant[0] == row.name and effects[variant[4]] not in found:
                 found.append(effects[variant[4]])
-        return "no effect" if row.special == "mark" else ", ".join(found)
+        return "no effect" if row.special in ("mark", "state") else ", ".join(found)
 
     yield from table(
         ["call", "x86-64", "aarch64", "effect", "answered by", "stops on", "tested"],

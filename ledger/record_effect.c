@@ -30,7 +30,7 @@ struct effect_writer {
 	struct record_writer record;
 	const struct effect *effect;
 	const struct cut_level *level;
-	struct argv_plan argv;
+	struct argv_plan argv, image_argv;
 };
 
 /* An entry of `args` under the key that it will really have. */
@@ -110,7 +110,7 @@ static void write_cut(struct effect_writer *writer)
 {
 	struct json *json = &writer->record.json;
 	json_begin_array(json, "cut");
-	if (writer->argv.cut)
+	if (writer->argv.cut || writer->image_argv.cut)
 		json_text(json, NULL, "argv");
 	if (writer->level->value_limit != SIZE_MAX && writer->effect->value_count > 0)
 		json_text(json, NULL, "args");
@@ -174,6 +174,8 @@ static void write_image(struct effect_writer *writer)
 	if (!image->present)
 		return;
 	json_begin_object(&record->json, "image");
+	if (image->has_argv)
+		record_argv(record, image->argv, &writer->image_argv);
 	record_text(record, "as_given", image->object.as_given);
 	if (image->object.has_inode)
 		record_dev(record, "dev", image->object.dev_major, image->object.dev_minor);
@@ -320,6 +322,9 @@ bool record_effect(struct buf *out, struct record_head *head, const struct effec
 		if (effect->has_argv)
 			writer.argv = record_plan_argv(effect->argv, effect->argv_count, effect->argv_total,
 						       levels[i].argv_budget);
+		if (effect->image.has_argv)
+			writer.image_argv = record_plan_argv(effect->image.argv, effect->image.argv_count,
+							     effect->image.argv_total, levels[i].argv_budget);
 		write_first_half(&writer);
 		write_second_half(&writer);
 		if (record_finish(&writer.record))

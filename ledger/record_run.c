@@ -53,6 +53,7 @@ bool record_run_start(struct buf *out, struct record_head *head, const struct re
 	json_uint(json, "mono_ns", start->stamp.mono_ns);
 	record_text(&writer, "name", start->name);
 	json_bool(json, "no_new_privs", start->no_new_privs);
+	record_text(&writer, "results", start->results);
 	record_text(&writer, "run", start->run);
 	record_schema(&writer);
 	record_time(&writer, &start->stamp);

@@ -204,12 +204,13 @@ static void decode_one(struct input *input)
 	fill_memory(*input);
 
 	enum decode_state state = decode(&decoder, &target, &stop, row, &decoded);
+	decoded_release(&decoded);
 	need(state != DECODE_NOTHING || decoded.count == 0);
 	check_records(&decoded);
 	if (decoded.count == 0)
 		return;
 	if (row->handling == HANDLING_exec)
-		decode_image(&decoder, &target, &decoded.effects->image);
+		decode_exec(&decoder, &target, stop.args[5], value & 1 ? 4 : 8, &decoded);
 	decode_result(&decoder, &target, &decoded, value);
 	check_records(&decoded);
 }

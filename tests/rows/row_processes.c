@@ -1,6 +1,7 @@
 /* Starting processes in namespaces, moving between namespaces, tracing; and what only marks. */
 #include "row_process.h"
 
+#include <sys/inotify.h>
 #include <sys/ptrace.h>
 
 static void expect_flags(const char *row, const char *kind, long result, const char *flags)
@@ -145,6 +146,35 @@ static void row_setpgid(void)
 	row_no_effect("setpgid", "%s", "");
 }
 
+static void row_umask(void)
+{
+	mode_t before = (mode_t)syscall(SYS_umask, 027);
+
+	if (syscall(SYS_umask, before) != 027)
+		row_give_up("umask");
+	row_no_effect("umask", "%s", "");
+}
+
+static void row_inotify(const char *name, int fd)
+{
+	if (fd < 0)
+		row_give_up(name);
+	close(fd);
+	row_no_effect(name, "%s", "");
+}
+
+static void row_inotify_init(void)
+{
+	row_inotify("inotify_init", (int)syscall(SYS_inotify_init));
+}
+
+static void row_inotify_init1(void)
+{
+	if (syscall(SYS_inotify_init1, -1) != -1)
+		row_give_up("inotify_init1");
+	row_inotify("inotify_init1", (int)syscall(SYS_inotify_init1, IN_CLOEXEC));
+}
+
 static void row_pidfd_open(void)
 {
 	long fd = syscall(SYS_pidfd_open, getpid(), 0);
@@ -221,8 +251,17 @@ static void row_ptrace(void)
 int main(int argc, char **argv)
 {
 	static const struct row_case cases[] = {
-	    {"clone", row_clone},     {"unshare", row_unshare},       {"setns", row_setns},   {"setsid", row_setsid},
-	    {"setpgid", row_setpgid}, {"pidfd_open", row_pidfd_open}, {"ptrace", row_ptrace}, {0},
+	    {"clone", row_clone},
+	    {"unshare", row_unshare},
+	    {"setns", row_setns},
+	    {"setsid", row_setsid},
+	    {"setpgid", row_setpgid},
+	    {"pidfd_open", row_pidfd_open},
+	    {"ptrace", row_ptrace},
+	    {"umask", row_umask},
+	    {"inotify_init", row_inotify_init},
+	    {"inotify_init1", row_inotify_init1},
+	    {0},
 	};
 
 	return row_main(cases, argc, argv);

@@ -363,7 +363,7 @@ def run_program(context, report, assure, program, who):
 def halves_missing(row, outcomes):
     """Of success and failure, what no program has expected of a row."""
     good, bad = outcomes & {"ok", "refused"}, outcomes - {"ok", "refused", "absent"}
-    if row.special == "mark":  # never recorded, so all that can be said is that it is not
+    if row.special in ("mark", "state"):  # never recorded, so all that can be said is that it is not
         return [] if "absent" in outcomes else ["absence"]
     if row.handling == "refuse":  # there is but one way that it ends
         bad = good

@@ -140,10 +140,16 @@ static void test_cut_argv(void **state)
 	for (size_t i = 0; i < COUNT; i++)
 		argv[i] = BYTES("an argument");
 	struct effect effect = {.kind = EFFECT_proc_exec, .has_argv = true, .argv = argv, .argv_count = COUNT};
+	effect.image.present = effect.image.has_argv = true;
+	effect.image.argv = argv;
+	effect.image.argv_count = COUNT;
 	assert_true(record_effect(&body, &head, &effect));
 	json_t *json = seal(&head, &body, UINT32_MAX);
 	assert_int_equal(json_integer_value(json_object_get(json, "argv_total")), COUNT);
 	assert_true(json_array_size(json_object_get(json, "argv")) > 100);
+	json_t *image = json_object_get(json, "image");
+	assert_int_equal(json_integer_value(json_object_get(image, "argv_total")), COUNT);
+	assert_true(json_array_size(json_object_get(image, "argv")) > 100);
 	json_t *cut = json_object_get(json_object_get(json, "args"), "cut");
 	assert_int_equal(json_array_size(cut), 1);
 	assert_string_equal(json_string_value(json_array_get(cut, 0)), "argv");
@@ -178,7 +184,14 @@ static void test_cut_everything(void **state)
 	    .argv = items,
 	    .argv_count = 20,
 	    .cwd = all,
-	    .image = {.present = true, .object = object, .sha256 = all, .interpreters = items, .interpreter_count = 20},
+	    .image = {.present = true,
+		      .object = object,
+		      .sha256 = all,
+		      .interpreters = items,
+		      .interpreter_count = 20,
+		      .has_argv = true,
+		      .argv = items,
+		      .argv_count = 20},
 	    .delegated = all,
 	    .note = all,
 	    .process = {.executable = all},

@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "handlers.h"
+#include "order.h"
 #include "os/procfs.h"
 
-static void set_how(struct act *act, enum effect_how how)
+void act_set_how(struct act *act, enum effect_how how)
 {
 	for (size_t i = 0; i < act->decoded->count; i++)
 		act->decoded->effects[i].how = how;
@@ -24,22 +26,50 @@ static void set_refused(struct act *act, int error, enum result_by by)
 	act->value = error;
 }
 
-static void let_go(const struct actor *actor, struct act *act)
+void act_performed(const struct actor *actor, struct act *act, int error)
+{
+	bool gone = error == 0 && !actor->backend->still_waiting(actor->backend->self, act->stop);
+
+	for (size_t i = 0; i < act->decoded->count; i++) {
+		struct effect *effect = &act->decoded->effects[i];
+		effect->how = HOW_performed;
+		effect->result = (struct effect_result){
+		    .state = error ? RESULT_FAILED : RESULT_OK,
+		    .error = error,
+		    .undelivered = gone,
+		};
+	}
+	act->pending = error ? PENDING_ERROR : PENDING_VALUE;
+	act->value = error;
+}
+
+struct effect_value *act_add_value(struct act *act, const char *name, enum effect_value_type type)
+{
+	struct effect *effect = act->decoded->effects;
+
+	if (act->decoded->count == 0 || effect->value_count == EFFECT_VALUE_LIMIT)
+		return NULL;
+	struct effect_value *value = &effect->values[effect->value_count++];
+	*value = (struct effect_value){.name = name, .type = type};
+	return value;
+}
+
+void act_let_go(const struct actor *actor, struct act *act)
 {
 	(void)actor;
-	set_how(act, HOW_observed);
+	act_set_how(act, HOW_observed);
 	act->pending = PENDING_CONTINUE;
 }
 
 /* Seize, let the kernel make the call, look at the task where the call ended. */
 static void verify_call(const struct actor *actor, struct act *act, bool exec)
 {
-	if (act->never_wait || act->decoded->waits != WAITS_NEVER ||
+	if (actor->results == RESULTS_none || act->never_wait || act->decoded->waits != WAITS_NEVER ||
 	    !capture_begin(&act->capture, act->stop->tid, exec)) {
-		let_go(actor, act);
+		act_let_go(actor, act);
 		return;
 	}
-	set_how(act, HOW_observed);
+	act_set_how(act, HOW_observed);
 	act->pending = PENDING_NOTHING;
 	if (!actor->backend->answer(actor->backend->self, act->stop, ANSWER_CONTINUE, 0)) {
 		capture_abort(&act->capture);
@@ -48,12 +78,12 @@ static void verify_call(const struct actor *actor, struct act *act, bool exec)
 	}
 	switch (capture_finish(&act->capture)) {
 	case CAPTURE_RETURNED:
-		set_how(act, HOW_verified);
+		act_set_how(act, HOW_verified);
 		decode_result(act->decoder, act->target, act->decoded, act->capture.value);
 		act->pending = PENDING_RELEASE;
 		break;
 	case CAPTURE_EXECUTED:
-		set_how(act, HOW_verified);
+		act_set_how(act, HOW_verified);
 		act->decoded->effects->result.state = RESULT_OK;
 		act->executed = true;
 		act->pending = PENDING_RELEASE;
@@ -72,7 +102,7 @@ static void verify_call(const struct actor *actor, struct act *act, bool exec)
 	}
 }
 
-static void verify(const struct actor *actor, struct act *act)
+void act_verify(const struct actor *actor, struct act *act)
 {
 	verify_call(actor, act, false);
 }
@@ -87,10 +117,29 @@ static bool gives_privilege(const struct decoded *decoded)
 	return path.data && getxattr(path.data, "security.capability", value, sizeof(value)) > 0;
 }
 
+/*
+ * A search along PATH tries many names that are not there. The kernel looks for the file before anything else could go
+ * wrong with these arguments, so the answer is known; and it is about the name that was read, which nobody can change.
+ */
+static bool is_missing(const struct actor *actor, const struct act *act)
+{
+	const struct decoded *decoded = act->decoded;
+	const struct effect *effect = decoded->effects;
+
+	return actor->results == RESULTS_perform && act->target->plain && act->target->same_mounts &&
+	       decoded->unreadable == 0 && decoded->request.path.size > 0 && effect->argv_count > 0 &&
+	       effect->argv_total == 0 && !decoded->facts.exists && decoded->facts.error == ENOENT &&
+	       decoded->facts.parent_exists && decoded->facts.local && !decoded->facts.procfs;
+}
+
 static void check_exec(const struct actor *actor, struct act *act)
 {
+	if (is_missing(actor, act)) {
+		act_performed(actor, act, ENOENT);
+		return;
+	}
 	if (!actor->keeps_privilege && gives_privilege(act->decoded)) {
-		let_go(actor, act);
+		act_let_go(actor, act);
 		return;
 	}
 	verify_call(actor, act, true);
@@ -100,18 +149,21 @@ static void refuse(const struct actor *actor, struct act *act)
 {
 	/* io_uring would carry effects past the filter; programs fall back when the kernel seems to lack it. */
 	if (actor->io_uring_allowed && act->decoded->effects->kind == EFFECT_kernel_io_uring)
-		let_go(actor, act);
+		act_let_go(actor, act);
 	else
 		set_refused(act, ENOSYS, BY_UNSUPPORTED);
 }
 
-typedef void (*handler)(const struct actor *actor, struct act *act);
-
-static const handler handlers[HANDLING_COUNT] = {
-    /* `perform` and `connect` act for the agent; until they do, the kernel acts and the result is read or unknown. */
-    [HANDLING_perform] = verify, [HANDLING_verify] = verify,   [HANDLING_let_go] = let_go,
-    [HANDLING_refuse] = refuse,  [HANDLING_exec] = check_exec, [HANDLING_connect] = let_go,
+static const act_handler handlers[HANDLING_COUNT] = {
+    [HANDLING_perform] = act_perform, [HANDLING_verify] = act_verify, [HANDLING_let_go] = act_let_go,
+    [HANDLING_refuse] = refuse,       [HANDLING_exec] = check_exec,   [HANDLING_connect] = act_connect,
+    [HANDLING_bind] = act_bind,
 };
+
+bool act_prepare_thread(void)
+{
+	return order_prepare();
+}
 
 static void signal_others(const struct actor *actor, struct act *act)
 {
@@ -146,7 +198,10 @@ void act_begin(const struct actor *actor, struct act *act)
 	case PROTECT_PASS:
 		break;
 	}
-	if (act->decoded->count == 0)
+	/* Whoever sees the end of a call of state must see it before the caller goes on. */
+	bool state = act->decoded->row->special == SPECIAL_state && actor->results == RESULTS_perform;
+	/* To dissolve a connection is no effect, but whoever asks for it could turn it into one after the look. */
+	if (act->decoded->count == 0 && act->decoded->handling != HANDLING_connect && !state)
 		return;
 	handlers[act->decoded->handling](actor, act);
 }

@@ -22,7 +22,7 @@
 static bool is_ours(const struct protection *protection, int64_t pid)
 {
 	return pid > 0 && (pid == protection->guardian || pid == protection->monitor || pid == protection->keeper ||
-			   pid == protection->scribe);
+			   pid == protection->scribe || performers_has(protection->performers, (pid_t)pid));
 }
 
 /* The thread ids of our processes can be named too; their group is what counts. */

@@ -45,9 +45,46 @@ void decoder_free(struct decoder *decoder)
 	*decoder = (struct decoder){0};
 }
 
+void decoded_release(struct decoded *decoded)
+{
+	path_place_release(&decoded->place);
+	path_place_release(&decoded->to_place);
+}
+
+/*
+ * What we do for the task with this memory, it must be able to read itself: /proc/TID/mem shows us pages that it has no
+ * access to, and has none of those that a handler in the tree is yet to fill.
+ */
+static bool acts_for_task(const struct reading *reading)
+{
+	enum handling handling = reading->out->handling;
+
+	if (!reading->decoder->for_acting)
+		return false;
+	return handling == HANDLING_perform || handling == HANDLING_connect || handling == HANDLING_bind;
+}
+
+void decoded_look_again(struct decoder *decoder, const struct target *target, struct decoded *decoded)
+{
+	struct effect *effect = decoded->effects;
+
+	decoded_release(decoded);
+	path_resolve_held(decoder->cache, target, &decoded->request, &decoder->arena, &effect->object, &decoded->facts,
+			  &decoded->place);
+	if (decoded->to_request.path.data)
+		path_resolve_held(decoder->cache, target, &decoded->to_request, &decoder->arena, &effect->to,
+				  &decoded->to_facts, &decoded->to_place);
+}
+
 bool reading_memory(struct reading *reading, uint64_t address, void *out, size_t size)
 {
-	if (reading->target->memory >= 0 && memory_read(reading->target->memory, address, out, size) == 0)
+	const struct target *target = reading->target;
+	int error = EFAULT;
+
+	if (target->memory >= 0)
+		error = acts_for_task(reading) ? memory_read_as_task(target->tid, address, out, size)
+					       : memory_read(target->memory, address, out, size);
+	if (error == 0)
 		return true;
 	reading->out->unreadable++;
 	return false;
@@ -61,7 +98,8 @@ struct bytes reading_string(struct reading *reading, uint64_t address, size_t li
 
 	ssize_t length = -EFAULT;
 	if (text && reading->target->memory >= 0)
-		length = memory_read_string(reading->target->memory, address, text, limit);
+		length = acts_for_task(reading) ? memory_read_string_as_task(reading->target->tid, address, text, limit)
+						: memory_read_string(reading->target->memory, address, text, limit);
 	if (length < 0) {
 		arena->used = before;
 		/* Too long is the caller's own error, which the kernel will report; anything else is our blindness. */
@@ -173,11 +211,16 @@ static void find_open_flags(struct reading *reading, size_t index)
 	switch (reading->row->args[index].kind) {
 	case ARG_open_flags:
 		reading->open_flags = (uint32_t)reading_arg(reading, index);
+		reading->out->how.flags = reading->open_flags;
+		break;
+	case ARG_mode:
+		reading->out->how.mode = (uint32_t)reading_arg(reading, index);
 		break;
 	case ARG_open_how:
 		size = reading_arg(reading, index + 1);
 		if (reading_memory(reading, reading_arg(reading, index), &how, size < sizeof(how) ? size : sizeof(how)))
 			reading->open_flags = how.flags;
+		reading->out->how = how;
 		break;
 	default:
 		break;
@@ -188,12 +231,14 @@ static void find_open_flags(struct reading *reading, size_t index)
 static void read_ahead(struct reading *reading)
 {
 	reading->open_flags = O_CREAT | O_WRONLY | O_TRUNC;
+	reading->out->how.flags = reading->open_flags;
 	for (size_t i = 0; i < SYSCALL_ARGS && reading->row->args[i].name; i++) {
 		find_open_flags(reading, i);
 		if (classes[reading->row->args[i].kind] != CLASS_AT_FLAGS)
 			continue;
 		reading->at_flags = reading_arg(reading, i);
 		reading->has_at_flags = true;
+		reading->out->at_flags = (uint32_t)reading->at_flags;
 	}
 }
 
@@ -226,7 +271,8 @@ enum decode_state decode(struct decoder *decoder, const struct target *target, c
 			 const struct syscall_row *row, struct decoded *out)
 {
 	arena_reset(&decoder->arena);
-	*out = (struct decoded){.effects = arena_alloc(&decoder->arena, sizeof(struct effect)), .count = 1};
+	*out = (struct decoded){.effects = arena_alloc(&decoder->arena, sizeof(struct effect)), .count = 1, .row = row};
+	out->place.directory = out->to_place.directory = -1;
 	memset(out->effects, 0, sizeof(struct effect));
 	struct reading reading = {
 	    .decoder = decoder,

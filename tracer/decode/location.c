@@ -17,6 +17,8 @@
 
 void location_close(struct location *location)
 {
+	if (location->entry != location->parent)
+		fd_close(&location->entry);
 	fd_close(&location->parent);
 }
 
@@ -29,7 +31,7 @@ bool location_stat(int directory, const char *name, struct statx *status)
 	return statx(directory, name, flags, mask, status) == 0;
 }
 
-int location_base(const struct target *target, int base)
+int path_base(const struct target *target, int base)
 {
 	char name[32] = "cwd";
 
@@ -52,9 +54,13 @@ static int open_directory(const struct target *target, int start, const char *pa
 	return (int)syscall(SYS_openat2, start, path, &how, sizeof(how));
 }
 
-/* "a/b/c" as "a/b" and "c"; false when the end is not a plain name, or a name is too long. */
-static bool split(struct bytes path, char directory[PATH_MAX], char name[NAME_MAX + 1])
+/* "a/b/c/" as "a/b" and "c", and whether slashes follow; false when the end is not a plain name, or a name is too long. */
+static bool split(struct bytes path, char directory[PATH_MAX], char name[NAME_MAX + 1], bool *slashes)
 {
+	size_t given = path.size;
+	while (path.size > 0 && path.data[path.size - 1] == '/')
+		path.size--;
+	*slashes = path.size < given;
 	const char *slash = memrchr(path.data, '/', path.size);
 	const char *last = slash ? slash + 1 : path.data;
 	size_t length = path.size - (size_t)(last - path.data);
@@ -111,7 +117,7 @@ static bool find_quickly(struct path_cache *cache, const struct target *target, 
 {
 	char directory[PATH_MAX];
 
-	if (!split(request->path, directory, location->name))
+	if (!split(request->path, directory, location->name, &location->slash))
 		return false;
 	bool absolute = request->path.data[0] == '/';
 	/* Relative to a directory inside another root: RESOLVE_IN_ROOT would take that directory for the root. */
@@ -127,17 +133,22 @@ static bool find_quickly(struct path_cache *cache, const struct target *target, 
 		return false;
 	if (on_procfs(cache, target, location))
 		return false;
-	return !location->exists || !request->follow || follow_neighbour(location);
+	bool follow = request->follow || location->slash;
+	if (!location->exists || !follow || !S_ISLNK(location->status.stx_mode))
+		return true;
+	location->entry = location->parent;
+	memcpy(location->link, location->name, sizeof(location->link));
+	return follow_neighbour(location);
 }
 
 void location_find(struct path_cache *cache, const struct target *target, const struct path_request *request,
 		   struct location *location)
 {
-	*location = (struct location){.parent = -1};
+	*location = (struct location){.parent = -1, .entry = -1};
 	bool absolute = request->path.size > 0 && request->path.data[0] == '/';
 	int start CLEANUP_FD = -1;
 	if (!absolute) {
-		start = location_base(target, request->base);
+		start = path_base(target, request->base);
 		if (start < 0) {
 			location->error = errno;
 			return;
@@ -157,7 +168,13 @@ void location_find(struct path_cache *cache, const struct target *target, const 
 		return;
 	/* A name in the starting directory itself: that descriptor was taken for the parent. */
 	if (!absolute && start < 0)
-		start = fd_steal(&location->parent);
-	location_close(location);
+		start = fcntl(location->parent, F_DUPFD_CLOEXEC, 0);
+	struct location quick = *location;
 	location_walk(target, fd_steal(&start), request->path, request->follow, location);
+	/* The link's own entry is known by now, and stays so wherever it leads. */
+	location->slash = quick.slash;
+	location->entry = quick.entry;
+	memcpy(location->link, quick.link, sizeof(location->link));
+	if (quick.parent != quick.entry)
+		fd_close(&quick.parent);
 }

@@ -18,13 +18,15 @@ struct location {
 	bool exists;
 	struct statx status;
 	int error;
+	bool slash; /* the path ended in slashes */
+	int entry; /* when a link at the end was followed by hand, its directory: `parent`, or a descriptor of its own; else -1 */
+	char link[NAME_MAX + 1]; /* that link's name */
+	unsigned links;          /* followed by location_walk() */
+	bool through_proc;       /* one of them in procfs: where it leads depends on who asks */
 };
 
 void location_close(struct location *location);
 #define CLEANUP_LOCATION __attribute__((cleanup(location_close)))
-
-/* A task's directory to start from: its cwd, or one of its descriptors. O_PATH; -1 with errno. */
-int location_base(const struct target *target, int base);
 
 /*
  * Component by component, in the task's root, with its /proc/self: right for every path, at several calls a component.

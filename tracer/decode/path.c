@@ -73,6 +73,8 @@ static void set_identity(struct effect_object *object, struct path_facts *facts,
 	facts->exists = true;
 	facts->mode = status->stx_mode;
 	facts->links = status->stx_nlink;
+	facts->device = makedev(status->stx_dev_major, status->stx_dev_minor);
+	facts->ino = status->stx_ino;
 }
 
 /* What the task gave, joined to where it stands, when nothing better is to be had. */
@@ -85,7 +87,7 @@ static void set_lexical(const struct target *target, const struct path_request *
 		object->path = arena_copy(arena, request->path);
 		return;
 	}
-	int base CLEANUP_FD = location_base(target, request->base);
+	int base CLEANUP_FD = path_base(target, request->base);
 	struct bytes directory = base >= 0 ? where(base, text) : BYTES_NONE;
 	if (directory.data)
 		object->path = join(arena, path_as_task_sees(target, directory), request->path);
@@ -111,14 +113,50 @@ static void set_file_system(struct path_cache *cache, const struct target *targe
 		set_place(facts, &parent, file_system_of(cache, target, location->parent, "", &parent));
 }
 
+void path_place_release(struct path_place *place)
+{
+	fd_close(&place->directory);
+}
+
+/* The entry that was named, not what its link leads to: the kernel will follow that for itself. */
+static void hold(struct location *location, struct path_place *place)
+{
+	bool link = location->entry >= 0;
+	/* Links that were followed by hand were not checked as the kernel would have done (fs.protected_symlinks). */
+	if ((!link && location->links > 0) || location->through_proc)
+		return;
+	const char *name = link ? location->link : location->name;
+
+	place->link = link;
+	snprintf(place->name, sizeof(place->name), "%s%s", name, location->slash && *name ? "/" : "");
+	/* Both may be one descriptor; it is taken from wherever it would be closed. */
+	int directory = link ? location->entry : location->parent;
+	if (location->entry == location->parent)
+		location->entry = location->parent = -1;
+	else if (link)
+		location->entry = -1;
+	else
+		location->parent = -1;
+	place->directory = directory;
+}
+
 void path_resolve(struct path_cache *cache, const struct target *target, const struct path_request *request,
 		  struct arena *arena, struct effect_object *object, struct path_facts *facts)
+{
+	path_resolve_held(cache, target, request, arena, object, facts, NULL);
+}
+
+void path_resolve_held(struct path_cache *cache, const struct target *target, const struct path_request *request,
+		       struct arena *arena, struct effect_object *object, struct path_facts *facts,
+		       struct path_place *place)
 {
 	struct location location CLEANUP_LOCATION;
 	char text[PATH_MAX];
 
 	*object = (struct effect_object){0};
 	*facts = (struct path_facts){0};
+	if (place)
+		place->directory = -1;
 	location_find(cache, target, request, &location);
 	facts->error = location.error;
 	facts->parent_exists = location.parent >= 0;
@@ -140,13 +178,23 @@ void path_resolve(struct path_cache *cache, const struct target *target, const s
 		set_identity(object, facts, &location.status);
 	if (!bytes_equal(request->path, object->path))
 		object->as_given = request->path;
+	if (place)
+		hold(&location, place);
 }
 
 void path_of_descriptor(struct path_cache *cache, const struct target *target, int fd, struct arena *arena,
 			struct effect_object *object, struct path_facts *facts)
 {
+	int copy CLEANUP_FD = path_base(target, fd < 0 ? INT_MAX : fd);
+
+	path_of_own_descriptor(cache, target, copy, arena, object, facts);
+}
+
+void path_of_own_descriptor(struct path_cache *cache, const struct target *target, int fd, struct arena *arena,
+			    struct effect_object *object, struct path_facts *facts)
+{
 	char text[PATH_MAX];
-	struct location location CLEANUP_LOCATION = {.parent = location_base(target, fd < 0 ? INT_MAX : fd)};
+	struct location location = {.parent = fd, .entry = -1};
 
 	*object = (struct effect_object){0};
 	*facts = (struct path_facts){0};

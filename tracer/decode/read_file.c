@@ -12,7 +12,7 @@
 #include "reading.h"
 
 /* File systems that somebody serves may wait for that somebody, who may be of the tree. */
-static void note_waiting(struct reading *reading, const struct path_facts *facts)
+void reading_note_waiting(struct reading *reading, const struct path_facts *facts)
 {
 	if ((facts->exists || facts->parent_exists) && !facts->local)
 		reading->out->waits = WAITS_PEER;
@@ -26,7 +26,7 @@ static void note_waiting_for_device(struct reading *reading, const struct path_f
 	bool about_inode = kind == EFFECT_file_mode || kind == EFFECT_file_owner || kind == EFFECT_file_xattr ||
 			   kind == EFFECT_file_times || kind == EFFECT_proc_signal;
 
-	note_waiting(reading, facts);
+	reading_note_waiting(reading, facts);
 	if (facts->exists && !inode && !about_inode)
 		reading->out->waits = WAITS_PEER;
 }
@@ -43,7 +43,7 @@ void read_dirfd(struct reading *reading, size_t index)
 }
 
 static void resolve(struct reading *reading, size_t index, bool follow, struct effect_object *object,
-		    struct path_facts *facts, struct path_request *kept)
+		    struct path_facts *facts, struct path_request *kept, struct path_place *place)
 {
 	uint64_t address = reading_arg(reading, index);
 	struct path_request request = {.base = reading->base, .follow = follow};
@@ -56,19 +56,24 @@ static void resolve(struct reading *reading, size_t index, bool follow, struct e
 		if (reading->base != PATH_BASE_CWD)
 			path_of_descriptor(reading->decoder->cache, reading->target, reading->base,
 					   reading_arena(reading), object, facts);
-		note_waiting(reading, facts);
+		reading_note_waiting(reading, facts);
 		return;
 	}
 	request.path = reading_string(reading, address, PATH_MAX);
 	if (!request.path.data)
 		return;
 	*kept = request;
-	path_resolve(reading->decoder->cache, reading->target, &request, reading_arena(reading), object, facts);
-	note_waiting(reading, facts);
+	bool held = reading->out->handling == HANDLING_perform;
+	path_resolve_held(reading->decoder->cache, reading->target, &request, reading_arena(reading), object, facts,
+			  held ? place : NULL);
+	reading_note_waiting(reading, facts);
 }
 
 static bool follows(const struct reading *reading, bool by_default)
 {
+	/* The program as named; special_exec() goes on from there. */
+	if (reading->row->special == SPECIAL_exec)
+		return false;
 	/* With O_NOFOLLOW a link at the end is an error, with O_EXCL it is what is in the way: it is the object. */
 	if (reading->row->special == SPECIAL_open)
 		return !(reading->open_flags & O_NOFOLLOW) &&
@@ -83,23 +88,25 @@ static bool follows(const struct reading *reading, bool by_default)
 void read_path(struct reading *reading, size_t index)
 {
 	resolve(reading, index, follows(reading, true), &reading->effect->object, &reading->out->facts,
-		&reading->out->request);
+		&reading->out->request, &reading->out->place);
 }
 
 void read_name(struct reading *reading, size_t index)
 {
 	resolve(reading, index, follows(reading, false), &reading->effect->object, &reading->out->facts,
-		&reading->out->request);
+		&reading->out->request, &reading->out->place);
 }
 
 void read_path_to(struct reading *reading, size_t index)
 {
-	resolve(reading, index, true, &reading->effect->to, &reading->out->to_facts, &reading->out->to_request);
+	resolve(reading, index, true, &reading->effect->to, &reading->out->to_facts, &reading->out->to_request,
+		&reading->out->to_place);
 }
 
 void read_name_to(struct reading *reading, size_t index)
 {
-	resolve(reading, index, false, &reading->effect->to, &reading->out->to_facts, &reading->out->to_request);
+	resolve(reading, index, false, &reading->effect->to, &reading->out->to_facts, &reading->out->to_request,
+		&reading->out->to_place);
 }
 
 void read_fd(struct reading *reading, size_t index)
@@ -169,13 +176,10 @@ void read_hex(struct reading *reading, size_t index)
 
 void read_open_how(struct reading *reading, size_t index)
 {
-	struct open_how how = {0};
-	uint64_t size = reading_arg(reading, index + 1);
+	/* Read beforehand, and once: what is recorded is what is done. */
+	const struct open_how how = reading->out->how;
+	(void)index;
 
-	if (size > sizeof(how))
-		size = sizeof(how);
-	if (!reading_memory(reading, reading_arg(reading, index), &how, (size_t)size))
-		return;
 	reading_add_flags(reading, FLAGSET_open, how.flags);
 	if ((how.flags & O_CREAT) || (how.flags & O_TMPFILE) == O_TMPFILE) {
 		reading->effect->has_mode = true;

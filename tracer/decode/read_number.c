@@ -86,6 +86,13 @@ static bool read_pair(struct reading *reading, uint64_t address, void *times, si
 	return false;
 }
 
+/* For whoever makes the call; a part that is not one becomes what utimensat(2) refuses as well. */
+static void keep_times(struct reading *reading, size_t which, int64_t seconds, int64_t nanoseconds)
+{
+	reading->out->has_times = true;
+	reading->out->times[which] = (struct timespec){.tv_sec = seconds, .tv_nsec = nanoseconds};
+}
+
 void read_times(struct reading *reading, size_t index)
 {
 	struct timespec times[2];
@@ -93,8 +100,10 @@ void read_times(struct reading *reading, size_t index)
 
 	if (!read_pair(reading, address, times, sizeof(times)))
 		return;
-	add_time(reading, "atime", times[0].tv_sec, times[0].tv_nsec);
-	add_time(reading, "mtime", times[1].tv_sec, times[1].tv_nsec);
+	for (size_t i = 0; i < 2; i++) {
+		add_time(reading, i == 0 ? "atime" : "mtime", times[i].tv_sec, times[i].tv_nsec);
+		keep_times(reading, i, times[i].tv_sec, times[i].tv_nsec);
+	}
 }
 
 void read_timevals(struct reading *reading, size_t index)
@@ -104,10 +113,11 @@ void read_timevals(struct reading *reading, size_t index)
 
 	if (!read_pair(reading, address, times, sizeof(times)))
 		return;
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		int64_t microseconds = times[i].tv_usec;
 		bool sane = microseconds >= 0 && microseconds < 1000000;
 		add_time(reading, i == 0 ? "atime" : "mtime", times[i].tv_sec, sane ? microseconds * 1000 : -1);
+		keep_times(reading, i, times[i].tv_sec, sane ? microseconds * 1000 : -1);
 	}
 }
 
@@ -120,4 +130,6 @@ void read_utimbuf(struct reading *reading, size_t index)
 		return;
 	add_time(reading, "atime", times.actime, 0);
 	add_time(reading, "mtime", times.modtime, 0);
+	keep_times(reading, 0, times.actime, 0);
+	keep_times(reading, 1, times.modtime, 0);
 }

@@ -12,9 +12,7 @@
 #include "os/procfs.h"
 #include "reading.h"
 
-/* What an effect record can hold of an argument vector; the rest is counted. */
-enum { VECTOR_BYTES_LIMIT = 40000, VECTOR_COUNT_LIMIT = 4096, VECTOR_SCAN_LIMIT = 1 << 20, STRING_LIMIT = 131072 };
-enum { PAGE = 4096 };
+enum { VECTOR_SCAN_LIMIT = 1 << 20, PAGE = 4096 };
 
 static void set_target(struct reading *reading, int64_t given, pid_t ours)
 {

@@ -23,7 +23,7 @@ void read_sockfd(struct reading *reading, size_t index)
 		reading->effect->local = reading->socket.local;
 	reading->out->waits = WAITS_PEER;
 	/* Setting up a socket waits for nobody. */
-	if (reading->out->handling == HANDLING_verify)
+	if (reading->out->handling == HANDLING_verify || reading->out->handling == HANDLING_bind)
 		reading->out->waits = WAITS_NEVER;
 }
 
@@ -42,23 +42,25 @@ void read_socktype(struct reading *reading, size_t index)
 		reading_add_flag(reading, "SOCK_CLOEXEC");
 }
 
-static void read_address(struct reading *reading, uint64_t address, uint64_t size, struct effect_peer *peer)
+/* Returns what was read, in the arena; absent when nothing was. */
+static struct bytes read_address(struct reading *reading, uint64_t address, uint64_t size, struct effect_peer *peer)
 {
 	struct sockaddr_storage storage = {0};
 
 	if (address == 0)
-		return;
+		return BYTES_NONE;
 	/* Longer ones are refused, in a struct msghdr cut. */
 	if (size > sizeof(storage)) {
 		reading_add_uint(reading, "addrlen", size);
 		size = sizeof(storage);
 	}
 	if (!reading_memory(reading, address, &storage, (size_t)size))
-		return;
+		return BYTES_NONE;
 	(void)socket_address(reading, &storage, (size_t)size, peer);
 	if (peer->present && reading->socket.known)
 		peer->protocol =
 		    socket_protocol(reading->socket.family, reading->socket.type, reading->socket.protocol);
+	return arena_copy(reading_arena(reading), (struct bytes){(const char *)&storage, (size_t)size});
 }
 
 void read_sockaddr(struct reading *reading, size_t index)
@@ -68,8 +70,9 @@ void read_sockaddr(struct reading *reading, size_t index)
 	/* A unix socket comes into being at its name: after the call it can be looked at. */
 	if (own)
 		reading->socket_request = &reading->out->request;
-	read_address(reading, reading_arg(reading, index), (uint32_t)reading_arg(reading, index + 1),
-		     own ? &reading->effect->local : &reading->effect->peer);
+	reading->out->address =
+	    read_address(reading, reading_arg(reading, index), (uint32_t)reading_arg(reading, index + 1),
+			 own ? &reading->effect->local : &reading->effect->peer);
 }
 
 void read_buffer(struct reading *reading, size_t index)
@@ -179,7 +182,7 @@ static bool read_message(struct reading *reading, const struct msghdr *message)
 {
 	struct effect *effect = reading->effect;
 
-	read_address(reading, (uint64_t)(uintptr_t)message->msg_name, message->msg_namelen, &effect->peer);
+	(void)read_address(reading, (uint64_t)(uintptr_t)message->msg_name, message->msg_namelen, &effect->peer);
 	read_control(reading, (uint64_t)(uintptr_t)message->msg_control, message->msg_controllen);
 	bool passes = effect->kind == EFFECT_ipc_pass_fd;
 	bool named = effect->peer.present;

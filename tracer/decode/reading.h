@@ -64,6 +64,9 @@ struct socket_about {
 	struct effect_peer peer;  /* when connected */
 };
 
+/* What an effect record can hold of an argument vector (the rest is counted), and the kernel's limit on one string. */
+enum { VECTOR_BYTES_LIMIT = 40000, VECTOR_COUNT_LIMIT = 4096, STRING_LIMIT = 131072 };
+
 struct reading {
 	struct decoder *decoder;
 	const struct target *target;
@@ -111,6 +114,9 @@ bool reading_memory(struct reading *reading, uint64_t address, void *out, size_t
 struct bytes reading_string(struct reading *reading, uint64_t address, size_t limit);
 /* A string of at most `size` bytes of text at `address`, as bytes; absent when unreadable. */
 struct bytes reading_bytes(struct reading *reading, uint64_t address, size_t size);
+
+/* The call must not be waited for when it is about an object of a file system that somebody serves. */
+void reading_note_waiting(struct reading *reading, const struct path_facts *facts);
 
 /* The process that the call is about: `target`. */
 void reading_target(struct reading *reading, int64_t pid);

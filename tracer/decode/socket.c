@@ -7,19 +7,16 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "os/descriptor.h"
 #include "reading.h"
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
-#endif
-#ifndef PIDFD_THREAD
-#define PIDFD_THREAD O_EXCL
 #endif
 
 static const struct {
@@ -46,15 +43,6 @@ struct bytes socket_protocol(int family, int type, int protocol)
 	return type == SOCK_RAW ? BYTES("raw") : BYTES_NONE;
 }
 
-static int copy_descriptor(const struct target *target, int fd)
-{
-	/* A thread may have a descriptor table of its own (CLONE_FILES not set); kernels before 6.9 cannot say which. */
-	int pidfd CLEANUP_FD = pidfd_open(target->tid, PIDFD_THREAD);
-	if (pidfd < 0)
-		pidfd = pidfd_open(target->pid, 0);
-	return pidfd < 0 ? -1 : pidfd_getfd(pidfd, fd, 0);
-}
-
 static int option(int fd, int name)
 {
 	int value = -1;
@@ -74,7 +62,7 @@ static void look_at_address(struct reading *reading, const struct socket_about *
 
 bool socket_look(struct reading *reading, int fd, bool own_address, struct socket_about *about)
 {
-	int copy CLEANUP_FD = copy_descriptor(reading->target, fd);
+	int copy CLEANUP_FD = descriptor_copy(reading->target->tid, reading->target->pid, fd);
 
 	*about = (struct socket_about){0};
 	if (copy < 0)

@@ -22,6 +22,11 @@ void special_mark(struct reading *reading)
 	reading->out->count = 0;
 }
 
+void special_state(struct reading *reading)
+{
+	reading->out->count = 0;
+}
+
 /* Result unknown yet: by what was asked and what was there (decisions.md, "Kinds"); decode_result() settles it. */
 static enum effect_kind open_kind(const struct reading *reading, uint64_t flags)
 {
@@ -72,17 +77,16 @@ void special_exec(struct reading *reading)
 		reading->out->count = 0;
 		return;
 	}
-	/* `path` is the program as named; where a link at its end leads is the image's business. */
-	struct effect *effect = reading->effect;
-	if (reading->out->request.path.size > 0) {
-		struct path_request named = reading->out->request;
-		struct path_facts facts;
-		named.follow = false;
-		path_resolve(reading->decoder->cache, reading->target, &named, reading_arena(reading), &effect->object,
-			     &facts);
+	/* `path` is the program as named; what a link at its end leads to is what will be run. */
+	struct path_request *request = &reading->out->request;
+	request->follow = true;
+	if (S_ISLNK(reading->effect->object.type) && request->path.size > 0) {
+		struct effect_object program;
+		path_resolve(reading->decoder->cache, reading->target, request, reading_arena(reading), &program,
+			     &reading->out->facts);
+		reading_note_waiting(reading, &reading->out->facts);
 	}
 	reading->effect->cwd = path_working_directory(reading->target, reading_arena(reading));
-	decode_interpreters(reading->decoder, reading->target, reading->effect->object.path, &reading->effect->image);
 }
 
 /* Families whose sockets reach beyond the machine's internet protocols. */

@@ -21,6 +21,7 @@ struct walk {
 	int current;                /* O_PATH of the directory reached */
 	char pending[2 * PATH_MAX]; /* what is still to be walked */
 	unsigned links;
+	bool through_proc;
 };
 
 static int open_root(const struct target *target)
@@ -100,6 +101,8 @@ static int follow_link(struct walk *walk, const char *name, const char *rest)
 {
 	char text[PATH_MAX];
 
+	if (on_procfs(walk->current))
+		walk->through_proc = true;
 	int own = own_folder(walk, name);
 	if (own >= 0) {
 		memmove(walk->pending, rest, strlen(rest) + 1);
@@ -163,7 +166,7 @@ void location_walk(const struct target *target, int start, struct bytes path, bo
 {
 	struct walk walk = {.target = target, .current = start};
 
-	*location = (struct location){.parent = -1};
+	*location = (struct location){.parent = -1, .entry = -1};
 	if (path.size >= sizeof(walk.pending)) {
 		location->error = ENAMETOOLONG;
 		fd_close(&walk.current);
@@ -181,6 +184,8 @@ void location_walk(const struct target *target, int start, struct bytes path, bo
 		name[0] = 0;
 	if (location->error == 0 && state > 0)
 		location->error = state;
+	location->links = walk.links;
+	location->through_proc = walk.through_proc;
 	if (location->error != 0) {
 		fd_close(&walk.current);
 		return;

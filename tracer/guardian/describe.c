@@ -41,6 +41,7 @@ bool describe_run(const struct guardian_config *config, const char *run, struct 
 	    .build = bytes_of(config->build),
 	    .backend = BYTES("notify"),
 	    .lens = bytes_of(lens_name(config->lens)),
+	    .results = bytes_of(results_name(config->results)),
 	    .uid = geteuid(),
 	    .gid = getegid(),
 	    .io_uring_allowed = config->io_uring_allowed,

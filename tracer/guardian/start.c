@@ -111,6 +111,7 @@ static bool start_monitor(struct guardian *guardian, struct err *err)
 		    .environment = environ,
 		    .filter = &guardian->filter,
 		    .lens = from->lens,
+		    .results = from->results,
 		    .hash_images = from->hash_images,
 		    .io_uring_allowed = from->io_uring_allowed,
 		    .ring = guardian->ring,

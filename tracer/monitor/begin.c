@@ -57,7 +57,9 @@ static bool prepare(struct monitor *monitor, const struct monitor_config *config
 	sem_init(&monitor->unpark, 0, 0);
 	buf_init(&monitor->scratch, 0);
 	monitor->config = config;
+	performers_init(&monitor->performers);
 	monitor->counted.wait_status = -1;
+	atomic_store(&monitor->umask_era, 1);
 	atomic_store(&monitor->scribe_alive, true);
 	notify_backend(&monitor->notify, &monitor->backend);
 	monitor->actor = (struct actor){
@@ -65,7 +67,16 @@ static bool prepare(struct monitor *monitor, const struct monitor_config *config
 	    .protection = &monitor->protection,
 	    .io_uring_allowed = config->io_uring_allowed,
 	    .keeps_privilege = procfs_has_capability(CAP_SYS_PTRACE),
+	    .results = config->results,
+	    .rights = &monitor->rights,
+	    .performers = &monitor->performers,
 	};
+	int self CLEANUP_FD = openat(procfs_root(), "self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (self < 0 || !rights_read(self, &monitor->rights)) {
+		/* Without knowing as whom we act we act for nobody. */
+		if (monitor->actor.results == RESULTS_perform)
+			monitor->actor.results = RESULTS_verify;
+	}
 	if (!own_context_read(&monitor->own))
 		return err_set(err, errno, "looking at our own namespaces in /proc");
 	monitor->protection = (struct protection){
@@ -76,6 +87,7 @@ static bool prepare(struct monitor *monitor, const struct monitor_config *config
 	    .guardian_group = config->guardian_group,
 	    .state = bytes_of(config->state),
 	    .pid_namespace = monitor->own.pid_namespace,
+	    .performers = &monitor->performers,
 	};
 	struct statx state;
 	if (statx(AT_FDCWD, config->state, 0, STATX_INO | STATX_MNT_ID, &state) != 0)

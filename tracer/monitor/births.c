@@ -39,6 +39,8 @@ static struct process *add(struct monitor *monitor, pid_t pid, const struct proc
 		return NULL;
 	}
 	process->lineage = lineage;
+	/* Rules are inherited, and cannot be read back: who may descend from somebody under rules counts as such. */
+	process->confined = parent ? parent->confined : monitor->confined;
 	if (parent) {
 		process->parent = parent->id;
 		/* What the parent changed and was not seen after leaves nothing to compare with. */
@@ -222,6 +224,18 @@ struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid,
 	return process;
 }
 
+static bool lives_on(void *context, uint64_t user_namespace, uint64_t mount_namespace)
+{
+	const struct monitor *monitor = context;
+
+	for (size_t i = 0; i < PROCESS_BUCKETS; i++)
+		for (const struct process *each = monitor->processes.buckets[i]; each; each = each->next)
+			if (each->namespaces_stale ||
+			    namespaces_may_be(&each->namespaces, user_namespace, mount_namespace))
+				return true;
+	return false;
+}
+
 void births_end(struct monitor *monitor, struct process *process, int wait_status, uint64_t monotonic_ns)
 {
 	if (process->ended)
@@ -229,6 +243,8 @@ void births_end(struct monitor *monitor, struct process *process, int wait_statu
 	process->ended = true;
 	record_process_end(monitor, process, wait_status, monotonic_ns);
 	processes_remove(&monitor->processes, process);
+	/* Whoever acts for the processes of a namespace must not keep its mounts in place when they are gone. */
+	performers_end(&monitor->performers, lives_on, monitor);
 }
 
 /* A zombie still shows its status in /proc; once its parent has reaped it, the descriptor does. */

@@ -1,7 +1,9 @@
 #include "namespaces.h"
 
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "os/procfs.h"
 
 static const struct {
 	const char *own, *children, *flag;
@@ -16,11 +18,13 @@ static const struct {
     {"ns/uts", "ns/uts", "CLONE_NEWUTS"},
 };
 
+/* From the link's text, "net:[4026531840]": following it would have the kernel make the object behind it each time. */
 static uint64_t inode_of(int task, const char *name)
 {
-	struct stat status;
+	char text[64];
+	const char *number = procfs_link(task, name, text, sizeof(text)) > 0 ? strchr(text, '[') : NULL;
 
-	return fstatat(task, name, &status, 0) == 0 ? status.st_ino : 0;
+	return number ? strtoull(number + 1, NULL, 10) : 0;
 }
 
 void namespaces_read(int task, struct namespaces *out)
@@ -34,6 +38,19 @@ void namespaces_read(int task, struct namespaces *out)
 			out->born_into[i] = UINT64_MAX;
 	}
 	out->known = out->own[NAMESPACE_TYPES - 1] != 0;
+}
+
+bool namespaces_may_be(const struct namespaces *namespaces, uint64_t user_namespace, uint64_t mount_namespace)
+{
+	bool may = true;
+
+	for (size_t i = 0; namespaces->known && i < NAMESPACE_TYPES; i++) {
+		if (strcmp(types[i].flag, "CLONE_NEWUSER") == 0)
+			may = may && namespaces->own[i] == user_namespace;
+		if (strcmp(types[i].flag, "CLONE_NEWNS") == 0)
+			may = may && namespaces->own[i] == mount_namespace;
+	}
+	return may;
 }
 
 size_t namespaces_unexpected(const struct namespaces *parent, const struct namespaces *actual,

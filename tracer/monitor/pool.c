@@ -98,6 +98,8 @@ static void *work(void *argument)
 	struct err err = {0};
 
 	prctl(PR_SET_NAME, "assure-worker");
+	/* Calls that make files take the umask of whoever they are made for. */
+	worker->may_perform = act_prepare_thread();
 	while (!atomic_load(&monitor->stopping)) {
 		struct stop stop;
 		enum receive_state state = monitor->backend.receive(monitor->backend.self, &stop, &err);
@@ -139,6 +141,7 @@ static bool start_one(struct monitor *monitor, struct err *err)
 	}
 	atomic_fetch_add(&started, 1);
 	worker->monitor = monitor;
+	worker->decoder.for_acting = monitor->actor.results == RESULTS_perform;
 	worker->spare.target = (struct target){.task = -1, .memory = -1, .root = -1};
 	buf_init(&worker->body, 0);
 	atomic_fetch_add(&monitor->idle_workers, 1);

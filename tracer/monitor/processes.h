@@ -29,6 +29,7 @@ struct process {
 	char *executable;       /* owned */
 	size_t executable_size;
 	struct namespaces namespaces; /* its own; before it was seen, what its parent said of its children */
+	bool confined;                /* one of its threads, or an ancestor, put itself under Landlock rules */
 	bool seen;                    /* at least one of its calls stopped */
 	bool namespaces_stale;        /* it changed them: that was an effect of its own */
 	unsigned announced_children;  /* whom it put into other namespaces by a clone(2) that was recorded */

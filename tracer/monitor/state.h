@@ -24,6 +24,8 @@ struct monitor {
 	struct protection protection;
 	struct actor actor;
 	struct own_context own;
+	struct rights rights; /* our own */
+	struct performers performers;
 
 	pthread_mutex_t lock; /* everything below, but for what says otherwise */
 	struct processes processes;
@@ -36,6 +38,9 @@ struct monitor {
 	struct image_hashes *hashes;   /* NULL unless asked for */
 
 	atomic_ullong generation; /* of the tree's roots and mounts; no lock */
+	atomic_ullong
+	    umask_era; /* from 1; each umask(2) of the tree begins another, because it may be shared; no lock */
+	atomic_bool umask_unseen; /* one was made without our seeing its end; no lock */
 	atomic_int idle_workers;  /* no lock */
 	atomic_int busy_workers;  /* with a stop that is not recorded yet; no lock */
 	int workers_limit;
@@ -46,6 +51,7 @@ struct monitor {
 	pid_t agent;
 	int wake;           /* eventfd: something for the main thread */
 	int agent_status;   /* of its end; -1 before */
+	bool confined;      /* a process of the tree is under Landlock rules */
 	bool io_uring_used; /* it was allowed, and asked for: from then on effects may go unseen */
 	char failure[256];  /* why the monitor cannot go on */
 };

@@ -64,8 +64,10 @@ struct thread *threads_take(struct threads *threads, pid_t tid)
 		return NULL;
 	if (choice->used && choice->target.tid != tid)
 		thread_clear(choice);
-	if (choice->stale_memory)
+	if (choice->stale_memory) {
 		fd_close(&choice->target.memory);
+		choice->stands = false;
+	}
 	choice->stale_memory = false;
 	choice->busy = true;
 	choice->last_use = ++threads->clock;
@@ -77,7 +79,7 @@ void threads_give_back(struct thread *thread)
 	thread->busy = false;
 }
 
-void threads_drop_memory(struct threads *threads, pid_t tid)
+void threads_drop_program(struct threads *threads, pid_t tid)
 {
 	struct thread *set = set_of(threads, tid);
 
@@ -133,6 +135,20 @@ bool own_context_read(struct own_context *own)
 	return true;
 }
 
+void thread_stand(struct thread *thread, const struct rights *own, bool confined)
+{
+	struct target *target = &thread->target;
+
+	if (!thread->stands) {
+		bool known = rights_read(target->task, &thread->rights);
+		target->rights = known ? &thread->rights : NULL;
+		target->standing = known ? rights_compare(own, &thread->rights) : RIGHTS_UNKNOWN;
+		thread->stands = true;
+	}
+	target->confined = confined;
+	target->plain = target->standing == RIGHTS_SAME && !confined;
+}
+
 void thread_settle(struct thread *thread, const struct own_context *own, uint64_t generation)
 {
 	struct target *target = &thread->target;
@@ -142,7 +158,11 @@ void thread_settle(struct thread *thread, const struct own_context *own, uint64_
 	target->generation = generation;
 	thread->settled = true;
 	/* Unreadable (not dumpable, another user): taken for our own context, which is what most of them have. */
-	target->same_mounts = !namespace_of(target->task, "ns/mnt", &mounts) || mounts == own->mount_namespace;
+	if (namespace_of(target->task, "ns/mnt", &mounts))
+		target->mount_namespace = mounts;
+	else
+		target->mount_namespace = own->mount_namespace;
+	target->same_mounts = target->mount_namespace == own->mount_namespace;
 	if (!namespace_of(target->task, "ns/pid", &target->pid_namespace))
 		target->pid_namespace = own->pid_namespace;
 	target->same_pids = target->pid_namespace == own->pid_namespace;

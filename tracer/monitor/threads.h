@@ -16,8 +16,12 @@ struct thread {
 	bool busy;               /* a worker has it */
 	bool used;
 	bool stale_memory; /* target.memory is of a program that is gone; close it when the slot is next taken */
-	bool settled;      /* root and namespaces were looked up under target.generation */
-	bool never_wait;   /* see struct act */
+	int umask;         /* as last read; holds while `umask_era` is the tree's */
+	uint64_t umask_era;
+	bool stands; /* rights, standing and plain of the target are known */
+	struct rights rights;
+	bool settled;    /* root and namespaces were looked up under target.generation */
+	bool never_wait; /* see struct act */
 	uint64_t last_use;
 	char *root_path; /* owned; behind target.root_path */
 };
@@ -39,8 +43,8 @@ struct thread *threads_take(struct threads *threads, pid_t tid);
 void threads_give_back(struct thread *thread);
 /* Forget everything about a slot. */
 void thread_clear(struct thread *thread);
-/* Drop what is cached about the memory of `tid`, because it executes another program. */
-void threads_drop_memory(struct threads *threads, pid_t tid);
+/* Drop what is cached about memory and rights of `tid`, because it executes another program. */
+void threads_drop_program(struct threads *threads, pid_t tid);
 /* Look up what the thread is: descriptors, process id. False with errno when it is gone or /proc may not be read. */
 bool thread_open(struct thread *thread, pid_t tid, pid_t tgid);
 /* Still the thread that was opened? */
@@ -52,4 +56,6 @@ struct own_context {
 	uint64_t root_mount;
 };
 bool own_context_read(struct own_context *own);
+/* Compare its rights with ours; `confined`: it may be under rules that cannot be read back. */
+void thread_stand(struct thread *thread, const struct rights *own, bool confined);
 void thread_settle(struct thread *thread, const struct own_context *own, uint64_t generation);

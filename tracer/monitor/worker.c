@@ -225,21 +225,31 @@ static void after_exec(struct worker *worker, struct thread *thread, const struc
 {
 	struct monitor *monitor = worker->monitor;
 	struct target target = thread->target;
-	int task CLEANUP_FD = procfs_task(act->capture.pid);
+	/* A thread that is not the leader goes on under the leader's number. */
+	bool renamed = act->capture.pid != target.tid;
+	int leader CLEANUP_FD = renamed ? procfs_task(act->capture.pid) : -1;
+	int task = renamed ? leader : target.task;
 
 	if (task < 0)
 		return;
+	/* The cached one is of the old program. */
+	int memory CLEANUP_FD = openat(task, "mem", O_RDONLY | O_CLOEXEC);
+	uint64_t stack = 0;
+	unsigned word = 0;
+	(void)capture_stack(&act->capture, &stack, &word);
 	target.task = task;
+	target.memory = memory;
+	decode_exec(&worker->decoder, &target, stack, word, decoded);
 	struct effect_image *image = &decoded->effects->image;
-	decode_image(&worker->decoder, &target, image);
 	if (monitor->hashes && !image_hash(monitor, &worker->decoder, task, image))
-		decoded->effects->note = BYTES("the image was not hashed: it cannot be read, or exceeds 1 GiB");
+		decode_note(&worker->decoder, decoded->effects,
+			    "the image was not hashed: it cannot be read, or exceeds 1 GiB");
 	lock(monitor);
 	if (thread->process && image->object.path.data) {
 		process_set_executable(thread->process, image->object.path);
 		thread->process->refresh = false;
 	}
-	threads_drop_memory(&monitor->threads, act->capture.pid);
+	threads_drop_program(&monitor->threads, act->capture.pid);
 	unlock(monitor);
 }
 
@@ -254,11 +264,83 @@ static void note_namespaces(struct monitor *monitor, struct thread *thread, cons
 	unlock(monitor);
 }
 
+/* The calls after which a thread may have other rights, or be confined. */
+static bool changes_rights(const struct decoded *decoded)
+{
+	switch (decoded->count > 0 ? decoded->effects->kind : EFFECT_file_read) {
+	case EFFECT_priv_ids:
+	case EFFECT_priv_caps:
+	case EFFECT_priv_namespace:
+	case EFFECT_priv_root:
+	case EFFECT_priv_landlock:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What a process of the tree can see of how calls are made. */
+static void note_watchers(struct actor *actor, const struct syscall_row *row, const struct stop *stop)
+{
+	switch (syscall_number(row)) {
+	case SYS_fanotify_init:
+		atomic_store(&actor->fanotify, true);
+		break;
+#ifdef SYS_inotify_init
+	case SYS_inotify_init:
+#endif
+	case SYS_inotify_init1:
+		atomic_store(&actor->inotify, true);
+		break;
+	case SYS_fcntl:
+		if ((unsigned)stop->args[1] == F_SETLEASE)
+			atomic_store(&actor->leases, true);
+		break;
+	default:
+		break;
+	}
+}
+
+/* The caller still stands, so whoever shares its umask cannot rely on the new one yet. */
+static void note_umask(struct monitor *monitor, const struct act *act)
+{
+	if (act->pending == PENDING_CONTINUE)
+		atomic_store(&monitor->umask_unseen, true);
+	atomic_fetch_add(&monitor->umask_era, 1);
+}
+
+/* What is known before the act about whether we may do it ourselves. */
+static void prepare_act(struct worker *worker, struct thread *thread, const struct syscall_row *row, struct act *act)
+{
+	struct monitor *monitor = worker->monitor;
+	enum handling handling = act->decoded->handling;
+
+	act->may_perform = worker->may_perform;
+	uint64_t era = atomic_load(&monitor->umask_era);
+	if (thread->umask_era != era || atomic_load(&monitor->umask_unseen))
+		thread->umask = -1;
+	thread->umask_era = era;
+	act->umask = &thread->umask;
+	note_watchers(&monitor->actor, row, act->stop);
+	if (syscall_number(row) == SYS_landlock_restrict_self) {
+		lock(monitor);
+		monitor->confined = true;
+		if (thread->process)
+			thread->process->confined = true;
+		unlock(monitor);
+	}
+	if (handling != HANDLING_verify && handling != HANDLING_let_go && handling != HANDLING_refuse) {
+		bool confined = thread->process ? thread->process->confined : monitor->confined;
+		thread_stand(thread, &monitor->rights, confined);
+	}
+}
+
 /* What may wait is let go, and who is let go is not held. */
 static bool wants_result(const struct decoded *decoded)
 {
-	return decoded->count > 0 && decoded->waits == WAITS_NEVER && decoded->handling != HANDLING_let_go &&
-	       decoded->handling != HANDLING_refuse && decoded->handling != HANDLING_connect;
+	return (decoded->count > 0 || decoded->row->special == SPECIAL_state) && decoded->waits == WAITS_NEVER &&
+	       decoded->handling != HANDLING_let_go && decoded->handling != HANDLING_refuse &&
+	       decoded->handling != HANDLING_connect;
 }
 
 /* Everything but the answer: decode, act as far as the result, record. False when the task is gone. */
@@ -271,8 +353,10 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 	(void)decode(&worker->decoder, &thread->target, act->stop, row, decoded);
 	/* Valid now means: this very task waited all the time, so what was read was its own. */
 	/* Gone: a call that nobody answered was never made, so nothing is missing. */
-	if (!monitor->backend.still_waiting(monitor->backend.self, act->stop))
+	if (!monitor->backend.still_waiting(monitor->backend.self, act->stop)) {
+		decoded_release(decoded);
 		return false;
+	}
 	bool context = changes_context(decoded);
 	if (decoded->count > 0 && decoded->effects->kind == EFFECT_priv_landlock)
 		atomic_store(&monitor->protection.scoped, true);
@@ -281,11 +365,17 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 		thread->process->refresh = true;
 	if (row->effect == EFFECT_proc_trace && syscall_number(row) == SYS_ptrace)
 		hold_make_way(monitor, act->stop, decoded);
+	prepare_act(worker, thread, row, act);
 	act->never_wait = thread->never_wait;
 	if (wants_result(decoded) && !hold_begin(monitor, thread->process, held))
 		act->never_wait = true;
 	thread->never_wait = false;
 	act_begin(&monitor->actor, act);
+	decoded_release(decoded);
+	if (changes_rights(decoded))
+		thread->stands = false;
+	if (syscall_number(row) == SYS_umask)
+		note_umask(monitor, act);
 	if (act->executed)
 		after_exec(worker, thread, act, decoded);
 	/* The same call stops again, and is let go then: it is one effect. */
@@ -308,8 +398,8 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 	if (row->handling == HANDLING_exec) {
 		lock(monitor);
 		/* The executing thread takes its group's number. */
-		threads_drop_memory(&monitor->threads, act->stop->tid);
-		threads_drop_memory(&monitor->threads, thread->target.pid);
+		threads_drop_program(&monitor->threads, act->stop->tid);
+		threads_drop_program(&monitor->threads, thread->target.pid);
 		unlock(monitor);
 		fd_close(&thread->target.memory);
 	}

@@ -8,6 +8,7 @@
 struct worker {
 	struct monitor *monitor;
 	struct decoder decoder;
+	bool may_perform;    /* umask and working directory are its own */
 	struct buf body;     /* records are encoded here, outside the lock */
 	struct thread spare; /* for a stop whose cache slots are all taken */
 };

@@ -69,6 +69,29 @@ static bool read_return_value(pid_t tid, int64_t *value)
 	return true;
 }
 
+bool capture_stack(const struct capture *capture, uint64_t *pointer, unsigned *word)
+{
+	/* A program of 32 bits has another set, which is shorter. */
+	union {
+		struct user_regs_struct wide;
+		uint32_t narrow[sizeof(struct user_regs_struct) / sizeof(uint32_t)];
+	} registers;
+	struct iovec area = {&registers, sizeof(registers)};
+
+	if (ptrace(PTRACE_GETREGSET, capture->pid, (void *)NT_PRSTATUS, &area) != 0)
+		return false;
+	bool wide = area.iov_len == sizeof(registers.wide);
+	*word = wide ? sizeof(uint64_t) : sizeof(uint32_t);
+#if defined(__x86_64__)
+	enum { NARROW_STACK = 15 }; /* esp in user_regs_struct32 */
+	*pointer = wide ? registers.wide.rsp : registers.narrow[NARROW_STACK];
+#elif defined(__aarch64__)
+	enum { NARROW_STACK = 13 }; /* sp in compat_user_pt_regs */
+	*pointer = wide ? registers.wide.sp : registers.narrow[NARROW_STACK];
+#endif
+	return true;
+}
+
 /* A trap of ours, or a job control stop that was in effect when the task reached it. */
 static enum capture_outcome at_trap(struct capture *capture, pid_t tid, int status)
 {

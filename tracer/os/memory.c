@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { PAGE = 4096 };
@@ -27,7 +28,50 @@ int memory_read(int mem, uint64_t address, void *out, size_t size)
 	return 0;
 }
 
-ssize_t memory_read_string(int mem, uint64_t address, char *out, size_t size)
+int memory_read_as_task(pid_t tid, uint64_t address, void *out, size_t size)
+{
+	struct iovec here = {out, size};
+	struct iovec there = {(void *)(uintptr_t)address, size};
+
+	if (size == 0)
+		return 0;
+	ssize_t got = process_vm_readv(tid, &here, 1, &there, 1, 0);
+	if (got < 0)
+		return errno;
+	return (size_t)got == size ? 0 : EFAULT;
+}
+
+ssize_t memory_read_some(int mem, uint64_t address, void *out, size_t size)
+{
+	ssize_t got = -1;
+
+	/* The kernel itself goes from page to page until one cannot be read. */
+	do {
+		if (address <= INT64_MAX)
+			got = pread(mem, out, size, (off_t)address);
+		else
+			errno = EFAULT;
+	} while (got < 0 && errno == EINTR);
+	return got > 0 ? got : -1;
+}
+
+/* Where a string is read from: /proc/TID/mem, or the task itself. */
+struct source {
+	int mem;
+	pid_t tid;
+};
+
+static ssize_t read_piece(const struct source *source, uint64_t address, char *out, size_t size)
+{
+	struct iovec here = {out, size};
+	struct iovec there = {(void *)(uintptr_t)address, size};
+
+	if (source->mem < 0)
+		return process_vm_readv(source->tid, &here, 1, &there, 1, 0);
+	return pread(source->mem, out, size, (off_t)address);
+}
+
+static ssize_t read_string(const struct source *source, uint64_t address, char *out, size_t size)
 {
 	size_t length = 0;
 
@@ -38,7 +82,7 @@ ssize_t memory_read_string(int mem, uint64_t address, char *out, size_t size)
 			piece = size - length;
 		if (address > INT64_MAX)
 			return -EFAULT;
-		ssize_t got = pread(mem, out + length, piece, (off_t)address);
+		ssize_t got = read_piece(source, address, out + length, piece);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
@@ -50,4 +94,18 @@ ssize_t memory_read_string(int mem, uint64_t address, char *out, size_t size)
 		address += (uint64_t)got;
 	}
 	return -ENAMETOOLONG;
+}
+
+ssize_t memory_read_string(int mem, uint64_t address, char *out, size_t size)
+{
+	const struct source source = {.mem = mem};
+
+	return read_string(&source, address, out, size);
+}
+
+ssize_t memory_read_string_as_task(pid_t tid, uint64_t address, char *out, size_t size)
+{
+	const struct source source = {.mem = -1, .tid = tid};
+
+	return read_string(&source, address, out, size);
 }

@@ -1,6 +1,7 @@
 #include "os/notify.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -70,12 +71,31 @@ static bool notify_still_waiting(void *self, const struct stop *stop)
 	return ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &cookie) == 0;
 }
 
+static int notify_give(void *self, const struct stop *stop, int fd, bool close_on_exec)
+{
+	const struct notify *notify = self;
+	struct seccomp_notif_addfd request = {
+	    .id = stop->cookie,
+	    .srcfd = (uint32_t)fd,
+	    .newfd_flags = close_on_exec ? O_CLOEXEC : 0,
+	};
+
+	for (;;) {
+		int number = ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &request);
+		if (number >= 0)
+			return number;
+		if (errno != EINTR)
+			return -errno;
+	}
+}
+
 void notify_backend(struct notify *notify, struct backend *backend)
 {
 	*backend = (struct backend){
 	    .receive = notify_receive,
 	    .answer = notify_answer,
 	    .still_waiting = notify_still_waiting,
+	    .give = notify_give,
 	    .self = notify,
 	};
 }

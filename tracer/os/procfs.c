@@ -42,8 +42,8 @@ int procfs_task(pid_t tid)
 	return openat(proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* "Name:\tvalue" in the text of /proc/TID/status; NULL when it is not there. A process may call itself "Tgid:". */
-static const char *status_field(const char *text, const char *name)
+/* A process may call itself "Tgid:", so the name must begin a line. */
+const char *procfs_status_field(const char *text, const char *name)
 {
 	for (const char *found = strstr(text, name); found; found = strstr(found + 1, name))
 		if (found == text || found[-1] == '\n')
@@ -51,8 +51,7 @@ static const char *status_field(const char *text, const char *name)
 	return NULL;
 }
 
-/* The beginning of a file of procfs: what is behind it (a long list of groups) is not needed, and has no limit. */
-static bool read_head(int directory, const char *name, char *text, size_t size)
+bool procfs_read(int directory, const char *name, char *text, size_t size)
 {
 	int fd CLEANUP_FD = openat(directory, name, O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : fd_read_full(fd, text, size - 1);
@@ -63,9 +62,9 @@ static bool read_head(int directory, const char *name, char *text, size_t size)
 	return true;
 }
 
-static long status_number(const char *text, const char *name, int column)
+long procfs_status_number(const char *text, const char *name, int column)
 {
-	const char *cursor = status_field(text, name);
+	const char *cursor = procfs_status_field(text, name);
 	char *end;
 	long value = 0;
 
@@ -119,7 +118,7 @@ int procfs_exit_status(int task)
 	char text[8192];
 	long long code;
 
-	if (!read_head(task, "stat", text, sizeof(text)))
+	if (!procfs_read(task, "stat", text, sizeof(text)))
 		return -1;
 	const char *name_end = strrchr(text, ')');
 	bool zombie = name_end && name_end[1] == ' ' && name_end[2] == 'Z';
@@ -131,18 +130,18 @@ bool procfs_status(int task, struct task_status *status)
 	char text[8192];
 
 	*status = (struct task_status){0};
-	if (!read_head(task, "stat", text, sizeof(text)))
+	if (!procfs_read(task, "stat", text, sizeof(text)))
 		return false;
 	if (!parse_stat(text, status)) {
 		errno = EPROTO;
 		return false;
 	}
-	if (!read_head(task, "status", text, sizeof(text)))
+	if (!procfs_read(task, "status", text, sizeof(text)))
 		return false;
-	status->tgid = (pid_t)status_number(text, "Tgid:", 0);
-	status->tracer = (pid_t)status_number(text, "TracerPid:", 0);
-	status->uid = (uint32_t)status_number(text, "Uid:", 1);
-	status->gid = (uint32_t)status_number(text, "Gid:", 1);
+	status->tgid = (pid_t)procfs_status_number(text, "Tgid:", 0);
+	status->tracer = (pid_t)procfs_status_number(text, "TracerPid:", 0);
+	status->uid = (uint32_t)procfs_status_number(text, "Uid:", 1);
+	status->gid = (uint32_t)procfs_status_number(text, "Gid:", 1);
 	return true;
 }
 
@@ -152,10 +151,10 @@ bool procfs_signal_pending(int task)
 	char text[8192];
 	uint64_t sets[3] = {0};
 
-	if (!read_head(task, "status", text, sizeof(text)))
+	if (!procfs_read(task, "status", text, sizeof(text)))
 		return true;
 	for (size_t i = 0; i < 3; i++) {
-		const char *value = status_field(text, names[i]);
+		const char *value = procfs_status_field(text, names[i]);
 		if (!value)
 			return true;
 		sets[i] = strtoull(value, NULL, 16);
@@ -180,7 +179,7 @@ ssize_t procfs_link(int task, const char *name, char *out, size_t size)
 /* The text of one line of status. */
 static bool same_line(const char *a, const char *b, const char *name)
 {
-	const char *one = status_field(a, name), *other = status_field(b, name);
+	const char *one = procfs_status_field(a, name), *other = procfs_status_field(b, name);
 	size_t length = one ? strcspn(one, "\n") : 0;
 
 	return one && other && strcspn(other, "\n") == length && memcmp(one, other, length) == 0;
@@ -192,8 +191,8 @@ bool procfs_same_rights(int task)
 	char theirs[8192], ours[8192];
 	struct stat their_space, our_space;
 
-	if (!read_head(task, "status", theirs, sizeof(theirs)) ||
-	    !read_head(proc_fd, "self/status", ours, sizeof(ours)))
+	if (!procfs_read(task, "status", theirs, sizeof(theirs)) ||
+	    !procfs_read(proc_fd, "self/status", ours, sizeof(ours)))
 		return false;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		if (!same_line(theirs, ours, lines[i]))
@@ -202,18 +201,28 @@ bool procfs_same_rights(int task)
 	    their_space.st_ino != our_space.st_ino)
 		return false;
 	/* Without a labelling security module neither can be read. */
-	bool labelled = read_head(task, "attr/current", theirs, sizeof(theirs));
-	return labelled == read_head(proc_fd, "self/attr/current", ours, sizeof(ours)) &&
+	bool labelled = procfs_read(task, "attr/current", theirs, sizeof(theirs));
+	return labelled == procfs_read(proc_fd, "self/attr/current", ours, sizeof(ours)) &&
 	       (!labelled || strcmp(theirs, ours) == 0);
+}
+
+int procfs_umask(int task)
+{
+	char text[512]; /* the second line, behind a name of at most 64 bytes */
+
+	if (!procfs_read(task, "status", text, sizeof(text)))
+		return -1;
+	const char *mask = procfs_status_field(text, "Umask:");
+	return mask ? (int)strtol(mask, NULL, 8) : -1;
 }
 
 bool procfs_has_capability(int capability)
 {
 	char text[8192];
 
-	if (!read_head(proc_fd, "self/status", text, sizeof(text)))
+	if (!procfs_read(proc_fd, "self/status", text, sizeof(text)))
 		return false;
-	const char *effective = status_field(text, "CapEff:");
+	const char *effective = procfs_status_field(text, "CapEff:");
 	return effective && (strtoull(effective, NULL, 16) >> capability & 1);
 }
 
@@ -232,7 +241,7 @@ static long fdinfo_number(int task, int fd, const char *field, int base)
 	snprintf(name, sizeof(name), "fdinfo/%d", fd);
 	if (fd_read_file(task, name, text, sizeof(text)) < 0)
 		return -1;
-	const char *value = status_field(text, field);
+	const char *value = procfs_status_field(text, field);
 	return value ? strtol(value, NULL, base) : -1;
 }
 

@@ -123,13 +123,35 @@ const char *lens_name(enum lens lens)
 	return lens_names[lens];
 }
 
+/* The place of a name in its vocabulary; `count` when it has none. */
+static size_t place_of(const char *name, const char *const *names, size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && strcmp(name, names[i]) != 0)
+		i++;
+	return i;
+}
+
 bool lens_find(const char *name, enum lens *lens)
 {
-	for (size_t i = 0; i < LENS_COUNT; i++) {
-		if (strcmp(name, lens_names[i]) == 0) {
-			*lens = (enum lens)i;
-			return true;
-		}
-	}
-	return false;
+	*lens = (enum lens)place_of(name, lens_names, LENS_COUNT);
+	return *lens != LENS_COUNT;
+}
+
+static const char *const results_names[] = {
+#define RESULTS(identifier, name, meaning) name,
+#include "results.def"
+#undef RESULTS
+};
+
+const char *results_name(enum results results)
+{
+	return results_names[results];
+}
+
+bool results_find(const char *name, enum results *results)
+{
+	*results = (enum results)place_of(name, results_names, RESULTS_COUNT);
+	return *results != RESULTS_COUNT;
 }

@@ -72,6 +72,10 @@ struct effect_image {
 	struct bytes sha256;        /* hexadecimal; absent unless asked for */
 	struct bytes *interpreters; /* #! chain, outermost script first */
 	size_t interpreter_count;
+	bool has_argv; /* when it is not what the call passed */
+	struct bytes *argv;
+	size_t argv_count;
+	uint64_t argv_total; /* as in struct effect */
 };
 
 enum effect_value_type { VALUE_INT, VALUE_UINT, VALUE_TEXT, VALUE_BYTES, VALUE_LIST, VALUE_INT_LIST, VALUE_BOOL };

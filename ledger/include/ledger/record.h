@@ -99,7 +99,7 @@ struct record_run_start {
 	struct bytes *argv;
 	size_t argv_count;
 	struct bytes cwd, host, kernel, version, build;
-	struct bytes backend, lens, births;
+	struct bytes backend, lens, results, births;
 	uint32_t uid, gid;
 	bool no_new_privs, io_uring_allowed;
 	const struct record_descriptor *descriptors;

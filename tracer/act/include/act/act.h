@@ -6,10 +6,12 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "act/performers.h"
 #include "act/protect.h"
 #include "decode/decode.h"
 #include "os/capture.h"
@@ -19,6 +21,14 @@ struct actor {
 	const struct backend *backend;
 	const struct protection *protection;
 	bool io_uring_allowed;
+	enum results results;
+	const struct rights *rights; /* our own */
+	/*
+	 * What the tree did that makes acting for it visible: fanotify events say who acted, inotify events come in an
+	 * order that we could change, and a lease makes others wait.
+	 */
+	atomic_bool fanotify, inotify, leases;
+	struct performers *performers; /* in other namespaces */
 	/*
 	 * The kernel drops what a set-user-id or capable program would gain when its tracer lacks CAP_SYS_PTRACE: such an
 	 * exec is let go then.
@@ -34,7 +44,9 @@ struct act {
 	const struct target *target;
 	struct decoder *decoder;
 	struct decoded *decoded;
-	bool never_wait; /* the last try to read this thread's result was interrupted: let this one go */
+	int *umask;       /* of the task as it was last read, or -1: the next one who reads it leaves it here */
+	bool may_perform; /* the calling thread can carry out orders */
+	bool never_wait;  /* the last try to read this thread's result was interrupted: let this one go */
 
 	/* set by act_begin() */
 	enum act_pending pending;
@@ -47,6 +59,8 @@ struct act {
 	bool vanished;    /* it was gone before it could be answered */
 };
 
+/* Make the calling thread one that can act for others. False: what it is given is verified instead. */
+bool act_prepare_thread(void);
 /* Choose by the handling and carry it out as far as the result; fills the effects' `how` and `result`. */
 void act_begin(const struct actor *actor, struct act *act);
 /* Let the task go on. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "act/performers.h"
 #include "base/bytes.h"
 #include "decode/decode.h"
 #include "os/stop.h"
@@ -21,6 +22,7 @@ struct protection {
 	uint64_t state_device, state_ino, state_mount; /* what the folder is, however it may be called */
 	atomic_bool scoped;     /* a process of the tree is under Landlock, which may limit whom it may signal */
 	uint64_t pid_namespace; /* inode of our pid namespace */
+	const struct performers *performers;
 };
 
 enum protect_verdict {

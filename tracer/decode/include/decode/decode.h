@@ -4,8 +4,10 @@
  */
 #pragma once
 
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "decode/path.h"
 #include "decode/target.h"
@@ -35,9 +37,16 @@ struct decoded {
 	struct path_facts facts;                 /* about the first effect's object */
 	struct path_facts to_facts;              /* about its `to` */
 	struct path_request request, to_request; /* how they were named; path absent when they were not */
-	bool opens;                              /* the call returns a descriptor of its object */
-	bool dns;                                /* args.dns_questions was found */
-	size_t unreadable;                       /* arguments that could not be read */
+	struct path_place place, to_place;       /* where they lie, held when the handling is to perform */
+	struct bytes address;                    /* the socket address as read: what is recorded is what is used */
+	const struct syscall_row *row;
+	uint64_t at_flags;        /* as given; 0 for calls without */
+	struct open_how how;      /* of an open, whichever call it is */
+	struct timespec times[2]; /* as utimensat(2) takes them, when `has_times` */
+	bool has_times;           /* else: no times were given, which means now */
+	bool opens;               /* the call returns a descriptor of its object */
+	bool dns;                 /* args.dns_questions was found */
+	size_t unreadable;        /* arguments that could not be read */
 };
 
 /* One per worker. */
@@ -45,10 +54,16 @@ struct decoder {
 	struct path_cache *cache;
 	struct arena arena;   /* everything that a decoded stop needs; reset by decode() */
 	bool executable_maps; /* lens all */
+	bool for_acting;      /* what is read may be acted upon in the task's stead: read it as the task would */
 };
 
 bool decoder_init(struct decoder *decoder);
 void decoder_free(struct decoder *decoder);
+
+/* The names may have changed: look again at what was asked for, and hold the places anew. */
+void decoded_look_again(struct decoder *decoder, const struct target *target, struct decoded *decoded);
+/* Let go of the places. Before the kernel makes the call itself, and in any case when done with it. */
+void decoded_release(struct decoded *decoded);
 
 enum decode_state decode(struct decoder *decoder, const struct target *target, const struct stop *stop,
 			 const struct syscall_row *row, struct decoded *out);
@@ -58,10 +73,17 @@ enum decode_state decode(struct decoder *decoder, const struct target *target, c
  * before, such as whether an open made the file, and which inode a name got.
  */
 void decode_result(struct decoder *decoder, const struct target *target, struct decoded *decoded, int64_t value);
+/* After we opened the file ourselves and it is not the one that was seen: what it is, by our own descriptor of it. */
+void decode_opened(struct decoder *decoder, const struct target *target, struct decoded *decoded, int descriptor);
 
-/* The chain of interpreters that #! lines name, starting at `program`; before the call, while its names are in place. */
-void decode_interpreters(struct decoder *decoder, const struct target *target, struct bytes program,
-			 struct effect_image *image);
+/*
+ * At the stop of an exec that succeeded, after decode() of the call: what the kernel really ran, with which arguments.
+ * Where that differs from what decode() saw it replaces it, and the effect's note says so. `target` is the process by its
+ * new number, its `memory` opened after the exec; `stack` its stack pointer, `word` the size of its pointers (0: not
+ * known).
+ */
+void decode_exec(struct decoder *decoder, const struct target *target, uint64_t stack, unsigned word,
+		 struct decoded *decoded);
 
-/* The program that a process runs now: called at the exec stop, after decode() of the call. Keeps the #! chain. */
-void decode_image(struct decoder *decoder, const struct target *target, struct effect_image *image);
+/* Add a remark to those that the effect has. */
+void decode_note(struct decoder *decoder, struct effect *effect, const char *text);

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,9 +33,21 @@ struct path_facts {
 	uint32_t links;
 	uint64_t mount;  /* statx mount id; of the parent when it does not exist */
 	uint64_t device; /* makedev() of the same */
+	uint64_t ino;    /* when it exists */
 	bool local;      /* on a local file system, whose calls do not wait for anybody */
 	bool procfs;     /* on procfs, sysfs or cgroupfs */
 };
+
+/*
+ * A directory entry, held by its directory: whatever happens to the names on the way here, the entry stays the same one.
+ * While it is held its mount is busy, so it must be let go before the kernel makes the call itself.
+ */
+struct path_place {
+	int directory;           /* O_PATH; -1 when nothing is held */
+	char name[NAME_MAX + 2]; /* with a slash behind it if it was given so; empty: the directory is the object */
+	bool link;               /* the entry was a symbolic link, which is to be followed */
+};
+void path_place_release(struct path_place *place);
 
 /* Facts about file systems by device number, so that one look serves many calls. One per worker; not thread-safe. */
 struct path_cache;
@@ -47,10 +60,17 @@ void path_cache_free(struct path_cache *cache);
  */
 void path_resolve(struct path_cache *cache, const struct target *target, const struct path_request *request,
 		  struct arena *arena, struct effect_object *object, struct path_facts *facts);
+/* The same, and hold the place; `place->directory` is -1 when there is no such directory, or it cannot be told. */
+void path_resolve_held(struct path_cache *cache, const struct target *target, const struct path_request *request,
+		       struct arena *arena, struct effect_object *object, struct path_facts *facts,
+		       struct path_place *place);
 
 /* The object behind a descriptor of the task. */
 void path_of_descriptor(struct path_cache *cache, const struct target *target, int fd, struct arena *arena,
 			struct effect_object *object, struct path_facts *facts);
+/* The same for a descriptor of ours that was opened for the task; -1 is none. */
+void path_of_own_descriptor(struct path_cache *cache, const struct target *target, int fd, struct arena *arena,
+			    struct effect_object *object, struct path_facts *facts);
 
 /*
  * Does what the request names lie in (or is it) the directory with this identity, by whatever name it was reached? For
@@ -64,6 +84,9 @@ bool path_lies_in(struct path_cache *cache, const struct target *target, const s
  * request names: an O_PATH descriptor, or -1.
  */
 int path_process_folder(struct path_cache *cache, const struct target *target, const struct path_request *request);
+
+/* A task's directory to start from: its cwd (PATH_BASE_CWD), or one of its descriptors. O_PATH; -1 with errno. */
+int path_base(const struct target *target, int base);
 
 /* The working directory of the task as it sees it; absent when unknown. */
 struct bytes path_working_directory(const struct target *target, struct arena *arena);

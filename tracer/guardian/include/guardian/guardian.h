@@ -18,6 +18,7 @@ struct guardian_config {
 	const char *home;  /* state folder, absolute */
 	const char *version, *build;
 	enum lens lens;
+	enum results results;
 	bool wait_main; /* return when the command itself has ended */
 	bool hash_images, io_uring_allowed;
 	/* Called on the terminal's side with one line that the user should see while the command runs. */

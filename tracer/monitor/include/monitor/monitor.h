@@ -21,6 +21,7 @@ struct monitor_config {
 	char *const *environment;
 	const struct filter *filter;
 	enum lens lens;
+	enum results results;
 	bool hash_images;
 	bool io_uring_allowed;
 	struct ring *ring;

@@ -34,6 +34,8 @@ bool capture_begin(struct capture *capture, pid_t tid, bool for_exec);
  * CAPTURE_RESTARTS the task stands still, to be looked at, until capture_release(); else it is on its way.
  */
 enum capture_outcome capture_finish(struct capture *capture);
+/* After CAPTURE_EXECUTED: the new program's stack pointer, and the size of its pointers. */
+bool capture_stack(const struct capture *capture, uint64_t *pointer, unsigned *word);
 /* Undo capture_begin() when the call was not let go after all. */
 void capture_abort(struct capture *capture);
 /* Let the task go on. */

@@ -11,7 +11,16 @@
 /* Read exactly `size` bytes. 0, or an errno value: EFAULT when the range is not all readable. */
 int memory_read(int mem, uint64_t address, void *out, size_t size);
 /*
+ * The same through process_vm_readv(2), which heeds the protection of pages as the task's own calls do, and like these
+ * waits for a page that a userfaultfd handler withholds. For what is then done in the task's stead.
+ */
+int memory_read_as_task(pid_t tid, uint64_t address, void *out, size_t size);
+/* Read as much of `size` bytes as there is before the first gap. -1 with errno when that is nothing. */
+ssize_t memory_read_some(int mem, uint64_t address, void *out, size_t size);
+/*
  * Read a string of at most size-1 bytes and its NUL. Returns the length; -ENAMETOOLONG when no NUL was found within
  * `size` bytes; -EFAULT when memory ended first.
  */
 ssize_t memory_read_string(int mem, uint64_t address, char *out, size_t size);
+/* The same as memory_read_as_task() reads. */
+ssize_t memory_read_string_as_task(pid_t tid, uint64_t address, char *out, size_t size);

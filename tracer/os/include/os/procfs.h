@@ -27,6 +27,17 @@ int procfs_root(void);
 
 /* An O_PATH descriptor of /proc/TID; -1 with errno. */
 int procfs_task(pid_t tid);
+/*
+ * The beginning of a file below `directory`, as a string: what does not fit (a long list of groups) is left out. False
+ * with errno.
+ */
+bool procfs_read(int directory, const char *name, char *text, size_t size);
+/* What stands behind "Name:" in the text of a status file; NULL when it is not there. */
+const char *procfs_status_field(const char *text, const char *name);
+/* A decimal number there, by its column; 0 when there is none. */
+long procfs_status_number(const char *text, const char *name, int column);
+/* The mask of the bits that new files of the task do not get; -1 when unknown. */
+int procfs_umask(int task);
 /* Read status and stat of the task behind such a descriptor. False with errno. */
 bool procfs_status(int task, struct task_status *status);
 /* The wait status that a zombie keeps for its parent (stat, field 52); -1 when it is none, or it may not be read. */

@@ -18,6 +18,14 @@ enum lens {
 	LENS_COUNT
 };
 
+/* What --results asks for. */
+enum results {
+#define RESULTS(identifier, ...) RESULTS_##identifier,
+#include "results.def"
+#undef RESULTS
+	RESULTS_COUNT
+};
+
 enum handling {
 #define HANDLING(identifier, ...) HANDLING_##identifier,
 #include "handlings.def"
@@ -101,3 +109,5 @@ const struct syscall_variant *syscall_variant_find(const struct syscall_row *row
 int syscall_number(const struct syscall_row *row);
 const char *lens_name(enum lens lens);
 bool lens_find(const char *name, enum lens *lens);
+const char *results_name(enum results results);
+bool results_find(const char *name, enum results *results);

@@ -1,0 +1,618 @@
+#!/usr/bin/env python3
+"""Run public suites of system call tests natively and under `assure trace`, and compare the verdicts.
+
+    run.py --cache DIR --prepare [--suite NAME]
+    run.py --cache DIR --assure BIN [--control BIN] [--only GLOB] [--suite NAME] [--results HOW] [--jobs N] [--json FILE]
+
+--prepare fetches the pinned source archives with apt (from the mirror that apt is configured for) and builds them
+below DIR. --control: a supervisor that lets every call go on (bare_supervisor): tests that differ run under it too, to
+show what any supervisor would change. Tests in left_out.txt do not run.
+
+Needs root. The tests run in mount, host name and IPC namespaces of this program's own, so that nothing that they
+mount or name reaches the host.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import ctypes
+import dataclasses
+import fnmatch
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+TIME_LIMIT = 30
+AGAIN = 3
+USER = "nobody"
+ISOLATED = "ASSURE_SUITE_ISOLATED"
+PR_SET_CHILD_SUBREAPER = 36
+LIMIT = "time limit"
+SHOWN_CASES = 6
+
+Test = collections.namedtuple("Test", "name command user read")
+Source = collections.namedtuple("Source", "package version suite sha256 folder")
+
+
+class Failed(Exception):
+    pass
+
+
+# Sources: what apt is asked for, and the digest that the archive must have.
+
+
+SOURCES = {
+    "coreutils": Source("coreutils", "9.1-1", "bookworm",
+                        "61a1f410d78ba7e7f37a5a4f50e6d1320aca33375484a3255eddf17a38580423", "coreutils-9.1"),
+    "fuse": Source("fuse3", "3.14.0-4", "bookworm",
+                   "96115b2a8ff34bd1e0c7b00c5dfd8297571d7e165042b94498c9a26356a9a70a", "fuse-3.14.0"),
+    "posix": Source("posixtestsuite", "1.5.2-8", "bookworm",
+                    "15a2185672127cba851d35ec9d538ff6148defdbb75f99c7e9c50aeba0f94757", "posixtestsuite"),
+    "rr": Source("rr", "5.9.0-3", "trixie",
+                 "e3a7ea10fc72a74fe9949baa8f2598192c4ee77e50ed229b88d6c3ee34381a39", "rr-5.9.0"),
+    # Point releases replace this one on the mirror: then the archive has to be put into DIR/archives by hand, or the
+    # pin moved.
+    "kernel": Source("linux", "6.12.107-1", "trixie",
+                     "efc76d3c78a5d65f42724118c437d11db1c9f6309a5f024ee9a8b1978fdc6919", "linux-6.12.107"),
+}
+
+
+def run(command, **how):
+    """For building: the output is only of interest when it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          check=False, **how)
+    if done.returncode:
+        raise Failed(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-2000:]}")
+    return done.stdout
+
+
+def digest(path):
+    sha = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            sha.update(block)
+    return sha.hexdigest()
+
+
+def source_lists(cache):
+    """The machine's Debian archive, as source, in the suites that the pins name. Returns apt's options."""
+    archives = run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(CODENAME)|$(REPO_URI)", "Created-By: Packages"])
+    codename = platform.freedesktop_os_release().get("VERSION_CODENAME")
+    addresses = [uri for origin, name, uri in (line.split("|") for line in archives.split())
+                 if origin == "Debian" and name == codename]
+    if not addresses:
+        raise Failed("apt has no Debian archive configured")
+    folder = cache / "apt"
+    (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    suites = " ".join(sorted({source.suite for source in SOURCES.values()}))
+    (folder / "suites.sources").write_text(
+        f"Types: deb-src\nURIs: {addresses[0]}\nSuites: {suites}\nComponents: main\n"
+        "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n", encoding="utf-8")
+    return ["-o", f"Dir::Etc::SourceList={folder}/suites.sources", "-o", "Dir::Etc::SourceParts=/nonexistent",
+            "-o", f"Dir::State::Lists={folder}/lists", "-o", "APT::Sandbox::User=root"]
+
+
+def fetch(cache, name):
+    """The archive of a source, with the pinned digest."""
+    source = SOURCES[name]
+    folder = cache / "archives"
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def wanted():
+        return next((path for path in sorted(folder.glob(f"{source.package}_*.orig.tar.*"))
+                     if path.suffix != ".asc" and digest(path) == source.sha256), None)
+    if found := wanted():
+        return found
+    options = source_lists(cache)
+    # apt's helpers run as another user and need a temporary folder that everybody can write to.
+    environment = {**os.environ, "TMPDIR": os.environ.get("TMPDIR", "/var/tmp")}
+    run(["apt-get", *options, "update"], env=environment)
+    run(["apt-get", *options, "source", "--download-only", "--tar-only", f"{source.package}={source.version}"],
+        cwd=folder, env=environment)
+    if found := wanted():
+        return found
+    raise Failed(f"no archive of {source.package} {source.version} has the pinned SHA-256")
+
+
+# Building
+
+
+def compile_all(jobs, commands):
+    """Each command by itself; those that fail are named: a test may need what this machine lacks."""
+    def one(item):
+        name, command, folder = item
+        done = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        return name if done.returncode else None
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return [name for name in pool.map(one, commands) if name]
+
+
+def build_coreutils(folder, jobs):
+    environment = {**os.environ, "FORCE_UNSAFE_CONFIGURE": "1"}
+    run(["./configure", "-q", "--disable-nls"], cwd=folder, env=environment)
+    run(["make", f"-j{jobs}"], cwd=folder)
+    # Scripts that the suite makes for itself.
+    made = re.findall(r"^tests/factor/\S+", run(["make", "-s", "-f", "-", "show"], cwd=folder,
+                                                input="include Makefile\nshow:\n\t@printf '%s\\n' $(TESTS)\n"),
+                      flags=re.MULTILINE)
+    run(["make", f"-j{jobs}", *[name for name in made if not (folder / name).exists()]], cwd=folder)
+    show = "include Makefile\nshow:\n" + "".join(
+        f"\t$(info {name} $({name}))\n" for name in ("TESTS", "TESTS_ENVIRONMENT", "SH_LOG_COMPILER",
+                                                     "PL_LOG_COMPILER", "XPL_LOG_COMPILER"))
+    lines = run(["make", "-s", "-f", "-", "show"], cwd=folder, input=show + "\t@:\n").splitlines()
+    values = dict(line.split(" ", 1) for line in lines if " " in line)
+    (folder / "how.json").write_text(json.dumps(values), encoding="utf-8")
+    return []
+
+
+def build_fuse(folder, jobs):
+    del jobs
+    (folder / "test" / "fuse_config.h").write_text(
+        "#define HAVE_COPY_FILE_RANGE\n#define HAVE_STRUCT_STAT_ST_ATIM\n", encoding="utf-8")
+    run(["gcc", "-w", "-o", "test_syscalls", "test/test_syscalls.c"], cwd=folder)
+    return []
+
+
+def build_posix(folder, jobs):
+    interfaces = folder / "conformance" / "interfaces"
+    commands = []
+    for path in sorted(interfaces.rglob("*.c")):
+        name = str(path.relative_to(interfaces))[:-2]
+        if re.fullmatch(r"\d+-\d+", path.stem) and not left_out(f"posix/{name}"):
+            commands.append((name, ["gcc", "-w", "-std=gnu99", "-D_GNU_SOURCE", "-pthread", f"-I{folder}/include",
+                                    "-o", path.with_suffix(".test"), path, "-lrt"], folder))
+    return compile_all(jobs, commands)
+
+
+def build_rr(folder, jobs):
+    for name in ("X64", "X86", "Generic"):
+        run([sys.executable, "src/generate_syscalls.py", f"SyscallEnumsForTests{name}.generated"], cwd=folder)
+    flags = ["-std=gnu11", "-pthread", "-w", "-D__USE_LARGEFILE64", "-DMQUEUE_H=1", "-DFANOTIFY_H=1", "-Iinclude",
+             "-Isrc/test", "-Isrc/preload", "-I."]
+    run(["gcc", *flags, "-x", "c-header", "-o", "src/test/util.h.gch", "src/test/util.h"], cwd=folder)
+    # These need neither a debugger nor a recording to run to their end.
+    text = (folder / "CMakeLists.txt").read_text(encoding="utf-8")
+    names = re.search(r"^set\(BASIC_TESTS\n(.*?)^\)", text, flags=re.MULTILINE | re.DOTALL).group(1).split()
+    commands = []
+    (folder / "out").mkdir(exist_ok=True)
+    for name in names:
+        if (folder / "src" / "test" / f"{name}.c").exists() and not name.startswith("arm/"):
+            out = f"out/{os.path.basename(name)}"
+            commands.append((name, ["gcc", *flags, "-o", out, f"src/test/{name}.c", "-lrt", "-ldl"], folder))
+    return compile_all(jobs, commands)
+
+
+# Those of the kernel's own tests that are about processes, files, mounts and filters of calls.
+KERNEL = ("clone3", "core", "exec", "fchmodat2", "filesystems", "filesystems/overlayfs", "filesystems/statmount",
+          "kcmp", "landlock", "memfd", "mount", "mount_setattr", "move_mount_set_group", "nsfs", "openat2",
+          "pid_namespace", "pidfd", "proc", "ptrace", "rlimits", "seccomp", "sigaltstack", "tmpfs")
+
+
+def build_kernel(folder, jobs):
+    del jobs
+    arch = {"x86_64": "x86", "aarch64": "arm64"}[platform.machine()]
+    run(["make", f"ARCH={arch}", "headers"], cwd=folder)
+    failed = []
+    for name in KERNEL:
+        where = folder / "tools" / "testing" / "selftests" / name
+        done = subprocess.run(["make", "-k", "-C", where], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", check=False)
+        failed += [f"{name}/{os.path.basename(target)}"
+                   for target in re.findall(r"^make: \*\*\* \[\S+ (\S+)\] Error", done.stdout, flags=re.MULTILINE)]
+    return failed
+
+
+# Of the kernel's archive the rest is not needed, and is large.
+KERNEL_PARTS = ("Kbuild", "Makefile", "arch/x86", "arch/arm64", "include", "scripts", "tools/arch", "tools/build",
+                "tools/include", "tools/lib", "tools/scripts", "tools/testing/selftests")
+
+
+def prepare(cache, name, jobs):
+    source = SOURCES[name]
+    folder = cache / "build" / source.folder
+    stamp = folder / ".built"
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == source.sha256:
+        return
+    archive = fetch(cache, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    parts = [f"{source.folder}/{part}" for part in KERNEL_PARTS] if name == "kernel" else []
+    run(["tar", "-xf", archive, "--no-same-owner", "-C", folder.parent, *parts])
+    missing = globals()[f"build_{name}"](folder, jobs)
+    stamp.write_text(source.sha256, encoding="utf-8")
+    if missing:
+        (folder / ".missing").write_text("\n".join(missing) + "\n", encoding="utf-8")
+    print(f"{name}: {source.package} {source.version} built; {len(missing)} tests cannot be built here"
+          + (": " + ", ".join(missing[:20]) if missing else ""))
+
+
+# Reading verdicts: from the exit status and what the test printed, to a dictionary of cases.
+
+
+def read_status(status, output):
+    del output
+    return {"exit": status}
+
+
+def read_rr(status, output):
+    return {"exit": status, "says": "EXIT-SUCCESS" if "EXIT-SUCCESS" in output else "nothing"}
+
+
+def read_coreutils(status, output):
+    del output
+    return {"exit": {"0": "pass", "77": "skip", "99": "error"}.get(status, f"fail {status}")}
+
+
+def read_fuse(status, output):
+    return {"exit": status} | {name: "ok" for name in re.findall(r"^ *\d+ \[.*\](?= OK$)", output, flags=re.MULTILINE)}
+
+
+def read_tap(status, output):
+    """Test anything protocol; the numbers in a description may be process ids, so they do not count."""
+    cases = {"exit": status}
+    for verdict, number, text, skip in re.findall(
+            r"^(?:# )?(ok|not ok) (\d+) (.*?)(?:# *(SKIP|XFAIL).*)?$", output, flags=re.MULTILINE):
+        cases[f"{number} {re.sub(r'[0-9]+', 'N', text).strip()[:80]}"] = skip or verdict
+    return cases
+
+
+# What there is to run
+
+
+def read_left_out():
+    found = []
+    for line in (HERE / "left_out.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            pattern, reason = line.split(None, 1)
+            found.append((pattern, reason))
+    return found
+
+
+LEFT_OUT = read_left_out()
+
+
+def left_out(name):
+    return next((reason for pattern, reason in LEFT_OUT if fnmatch.fnmatchcase(name, pattern)), None)
+
+
+def as_user(name):
+    """What is about permissions differs for root: these run once more as another user."""
+    head, tail = name.split("/", 1)
+    return f"{head}@user/{tail}"
+
+
+def tests_of_coreutils(folder):
+    how = json.loads((folder / "how.json").read_text(encoding="utf-8"))
+    for path in how["TESTS"].split():
+        compiler = {".pl": "PL_LOG_COMPILER", ".xpl": "XPL_LOG_COMPILER"}.get(os.path.splitext(path)[1],
+                                                                             "SH_LOG_COMPILER")
+        # As the suite's own makefile does it; its rule is for one run of all, and compares times of files.
+        script = f"tst={path}; {how['TESTS_ENVIRONMENT'].replace('$$', '$')} {how[compiler]} {path}"
+        # Those that find their own programs by a relative name look in the current folder.
+        script = f"for f in {folder}/*; do ln -s \"$f\" .; done; {script}"
+        name = "coreutils/" + path.removeprefix("tests/")
+        yield Test(name, ["bash", "-c", script], None, read_coreutils)
+        if "skip_if_root_" in (folder / path).read_text(encoding="utf-8", errors="replace"):
+            yield Test(as_user(name), ["bash", "-c", script], USER, read_coreutils)
+
+
+def tests_of_fuse(folder):
+    for more, label in (([], "syscalls"), (["-u"], "unlinked")):
+        for user in (None, USER):
+            command = ["sh", "-c", "exec \"$0\" \"$PWD\" \"$@\"", str(folder / "test_syscalls"), *more]
+            name = f"fuse/{label}"
+            yield Test(as_user(name) if user else name, command, user, read_fuse)
+
+
+def tests_of_posix(folder):
+    interfaces = folder / "conformance" / "interfaces"
+    for path in sorted(interfaces.rglob("*.test")):
+        yield Test(f"posix/{str(path.relative_to(interfaces))[:-5]}", [str(path)], None, read_status)
+
+
+def tests_of_rr(folder):
+    for path in sorted((folder / "out").iterdir()):
+        for user in (None, USER):
+            name = f"rr/{path.name}"
+            yield Test(as_user(name) if user else name, [str(path)], user, read_rr)
+
+
+def tests_of_kernel(folder):
+    base = folder / "tools" / "testing" / "selftests"
+    for part in KERNEL:
+        for path in sorted((base / part).iterdir()):
+            with open(path, "rb") if path.is_file() else open(os.devnull, "rb") as file:
+                program = file.read(4) == b"\x7fELF"
+            if program and os.access(path, os.X_OK) and not path.name.startswith("load_address"):
+                # They look for their helpers in the folder that they were built in.
+                command = ["sh", "-c", "cd \"${0%/*}\" && exec \"$0\"", str(path)]
+                yield Test(f"kernel/{part}/{path.name}", command, None, read_tap)
+
+
+# Running one
+
+
+def become_reaper():
+    """Whatever a test leaves behind becomes a child of this process, which ends it, and nothing else."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def end_children():
+    for _ in range(100):
+        children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
+        if not children:
+            return
+        for pid in children:
+            os.kill(int(pid), signal.SIGKILL)
+            os.waitpid(int(pid), 0)
+
+
+def remove(folder):
+    """Tests leave what cannot be removed at once: folders without permissions, immutable files, mounts."""
+    for line in reversed(pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()):
+        where = line.split()[1].encode().decode("unicode_escape")
+        if where.startswith(f"{folder}/"):
+            subprocess.run(["umount", "-l", where], stderr=subprocess.DEVNULL, check=False)
+    shutil.rmtree(folder, ignore_errors=True)
+    if os.path.lexists(folder):
+        subprocess.run(["chattr", "-R", "-ia", folder], stderr=subprocess.DEVNULL, check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclasses.dataclass
+class Setting:
+    base: str
+    wrappers: dict
+
+    def run(self, test, column):
+        """The verdict of one run in a fresh folder, and what was printed."""
+        place = tempfile.mkdtemp(prefix="test-", dir=self.base)
+        os.chmod(place, 0o755)
+        work, temporary, home = (os.path.join(place, name) for name in ("work", "tmp", "assure"))
+        os.mkdir(work, 0o755)
+        os.mkdir(temporary)
+        os.chmod(temporary, 0o1777)
+        command = test.command
+        if test.user:
+            user = pwd.getpwnam(test.user)
+            os.chown(work, user.pw_uid, user.pw_gid)
+            command = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", "--", *command]
+        environment = {"PATH": os.defpath + ":/usr/sbin:/sbin", "HOME": work, "TMPDIR": temporary, "LC_ALL": "C",
+                       "ASSURE_HOME": home, "USER": test.user or "root", "LOGNAME": test.user or "root",
+                       "SHELL": "/bin/sh"}
+        try:
+            with open(os.path.join(place, "output"), "w+b") as output:
+                started = time.monotonic()
+                process = subprocess.Popen([*self.wrappers[column], *command], cwd=work, env=environment,
+                                           stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                           start_new_session=True, preexec_fn=lambda: os.umask(0o022))
+                try:
+                    status = process.wait(TIME_LIMIT)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                    status = None
+                seconds = time.monotonic() - started
+                end_children()
+                output.seek(0)
+                text = output.read(1 << 20).decode(errors="replace")
+        finally:
+            remove(place)
+        if status is None:
+            return {"exit": LIMIT}, text, seconds
+        return test.read(str(status if status >= 0 else 128 - status), text), text, seconds
+
+
+SETTING = None
+
+
+def start_worker(setting):
+    global SETTING  # pylint: disable=global-statement
+    SETTING = setting
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    become_reaper()
+
+
+def look_at(test):
+    """Natively and under assure; where they differ, often enough to tell chance from a difference."""
+    seen = {column: [] for column in SETTING.wrappers}
+    texts = {}
+    spent = collections.Counter()
+
+    def once(column):
+        verdict, texts[column], seconds = SETTING.run(test, column)
+        spent[column] += seconds
+        if verdict not in seen[column]:
+            seen[column].append(verdict)
+    once("native")
+    once("assure")
+    if seen["native"] != seen["assure"]:
+        for _ in range(AGAIN):
+            once("native")
+            # What is not the same twice natively says nothing, and what was the same once differs only by chance.
+            if state_of(seen) != "differs":
+                break
+            once("assure")
+        if "control" in seen and state_of(seen) != "flaky natively":
+            for _ in range(AGAIN):
+                once("control")
+    return test.name, seen, texts, spent
+
+
+# Report
+
+
+def state_of(seen):
+    native, assure = seen["native"], seen["assure"]
+    if native == assure and len(native) == 1:
+        return "same"
+    if len(native) > 1:
+        return "flaky natively"
+    return "sometimes" if native[0] in assure else "differs"
+
+
+def describe(verdict, other):
+    """Only the cases in which it is unlike the other."""
+    unlike = [key for key in {**verdict, **other} if verdict.get(key) != other.get(key)]
+    # The verdict of the whole follows from the cases.
+    keys = [key for key in unlike if key != "exit"][:SHOWN_CASES] or unlike or ["exit"]
+    parts = [f"{key}: {verdict.get(key, 'none')}" for key in keys]
+    if len(unlike) > len(keys) + ("exit" in unlike):
+        parts.append("…")
+    return "; ".join(parts)
+
+
+def report(results, with_control, out=print):
+    states = collections.defaultdict(collections.Counter)
+    rows = []
+    for name, seen, _, _ in results:
+        state = state_of(seen)
+        states[name.split("/")[0]][state] += 1
+        if state == "same":
+            continue
+        native, assure = seen["native"][0], next((v for v in seen["assure"] if v != seen["native"][0]),
+                                                 seen["assure"][0])
+        control = ""
+        if with_control:
+            control = "did not run" if not seen["control"] else " | ".join("as natively" if verdict in seen["native"] else describe(verdict, native)
+                                 for verdict in seen["control"])
+        rows.append((state, name, describe(native, assure), describe(assure, native), control))
+    for state in ("differs", "sometimes", "flaky natively"):
+        chosen = [row for row in rows if row[0] == state]
+        if chosen:
+            out(f"\n{state} ({len(chosen)})")
+        for _, name, native, assure, control in sorted(chosen):
+            out(f"  {name}\n      native   {native}\n      assure   {assure}"
+                + (f"\n      control  {control}" if with_control else ""))
+    out("\nsuite              tests   same  differs  sometimes  flaky natively")
+    total = collections.Counter()
+    for suite, counts in sorted(states.items()):
+        total.update(counts)
+        out(f"{suite:<16} {sum(counts.values()):>7} {counts['same']:>6} {counts['differs']:>8} "
+            f"{counts['sometimes']:>10} {counts['flaky natively']:>15}")
+    out(f"{'total':<16} {sum(total.values()):>7} {total['same']:>6} {total['differs']:>8} {total['sometimes']:>10} "
+        f"{total['flaky natively']:>15}")
+    return total
+
+
+def isolate():
+    """Run again in namespaces of our own, so that mounts and names of the tests end with us."""
+    if os.environ.get(ISOLATED):
+        return
+    if os.geteuid() != 0:
+        raise Failed("needs root")
+    os.environ[ISOLATED] = "1"
+    os.execvp("unshare", ["unshare", "--mount", "--uts", "--ipc", "--propagation", "private", "--", sys.executable,
+                          os.path.abspath(__file__), *sys.argv[1:]])
+
+
+def collect(cache, suites, only):
+    """The tests to run; and how many were left out, per suite."""
+    chosen, omitted = [], collections.Counter()
+    for name in suites:
+        folder = cache / "build" / SOURCES[name].folder
+        if not (folder / ".built").exists():
+            print(f"{name}: not prepared, so none of its tests ran")
+            continue
+        for test in globals()[f"tests_of_{name}"](folder):
+            if only and not fnmatch.fnmatchcase(test.name, only):
+                continue
+            if left_out(test.name) or left_out(test.name.replace("@user", "")):
+                omitted[name] += 1
+            else:
+                chosen.append(test)
+    return chosen, omitted
+
+
+def compare(options, suites):
+    tests, omitted = collect(options.cache, suites, options.only)
+    base = os.path.realpath(tempfile.mkdtemp(prefix="assure-suite-"))
+    os.chmod(base, 0o755)
+    results = []
+    # Ended from outside, it still removes what it made.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        # No build replaces these while the tests run.
+        assure = shutil.copy(options.assure, os.path.join(base, "assure"))
+        trace = [assure, "trace", "--quiet"]
+        if options.results:
+            trace += ["--results", options.results]
+        wrappers = {"native": [], "assure": [*trace, "--"]}
+        if options.control:
+            control = shutil.copy(options.control, os.path.join(base, "control"))
+            wrappers["control"] = [control, "--lens", "reads", "--"]
+        with concurrent.futures.ProcessPoolExecutor(options.jobs, initializer=start_worker,
+                                                    initargs=(Setting(base, wrappers),)) as pool:
+            for result in pool.map(look_at, tests):
+                results.append(result)
+                if (state := state_of(result[1])) != "same":
+                    print(f"{state}: {result[0]}", flush=True)
+                elif result[1]["native"] == [{"exit": LIMIT}]:
+                    print(f"reaches the time limit both ways: {result[0]}", flush=True)
+    finally:
+        remove(base)
+    total = report(results, bool(options.control))
+    if omitted:
+        print("left out: " + ", ".join(f"{count} of {name}" for name, count in sorted(omitted.items()))
+              + " (left_out.txt says why)")
+    if options.json:
+        keys = ("name", "verdicts", "output", "seconds")
+        rows = [dict(zip(keys, result)) for result in results]
+        for row in rows:
+            row["state"] = state_of(row["verdicts"])
+            if row["state"] == "same":
+                del row["output"]
+        options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    failed = total["differs"] + total["sometimes"]
+    print(f"{total['same']} passed, {failed} failed, {total['flaky natively']} skipped")
+    return 1 if failed or not total["same"] else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cache", type=pathlib.Path, required=True, help="where archives and builds are kept")
+    parser.add_argument("--prepare", action="store_true", help="fetch and build what is missing in the cache")
+    parser.add_argument("--assure", help="the program under test")
+    parser.add_argument("--control", help="a supervisor that only lets calls go on")
+    parser.add_argument("--results", choices=("perform", "verify", "none"), help="passed on to assure")
+    parser.add_argument("--suite", action="append", choices=sorted(SOURCES), help="only this suite; may be repeated")
+    parser.add_argument("--only", metavar="GLOB", help="only tests of such a name, as in rr/chmod")
+    parser.add_argument("--jobs", type=int, default=1, help="tests, or compilers, at a time")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every verdict to this file")
+    options = parser.parse_args()
+    options.cache = options.cache.resolve()
+    suites = options.suite or sorted(SOURCES)
+    if not options.prepare and not options.assure:
+        parser.error("--prepare or --assure is needed")
+    try:
+        if options.prepare:
+            for name in suites:
+                try:
+                    prepare(options.cache, name, options.jobs)
+                except Failed as error:
+                    print(f"{name}: {error}", file=sys.stderr)
+                    if not options.assure:
+                        return 1
+        if not options.assure:
+            return 0
+        isolate()
+        return compare(options, suites)
+    except Failed as error:
+        print(f"run.py: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

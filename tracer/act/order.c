@@ -1,0 +1,294 @@
+#include "order.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "order_open.h"
+#include "os/procfs.h"
+
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452
+#endif
+#ifndef SYS_setxattrat
+#define SYS_setxattrat 463
+#endif
+#ifndef SYS_removexattrat
+#define SYS_removexattrat 466
+#endif
+
+/* struct xattr_args of setxattrat(2), which older headers lack. */
+struct xattr_arguments {
+	uint64_t value;
+	uint32_t size;
+	uint32_t flags;
+};
+
+bool order_look(int directory, const char *name, struct order_identity *identity)
+{
+	const unsigned mask = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_INO;
+	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC | (*name ? 0 : AT_EMPTY_PATH);
+	struct statx status;
+
+	*identity = (struct order_identity){0};
+	if (statx(directory, name, flags, mask, &status) != 0)
+		return false;
+	identity->known = true;
+	identity->dev_major = status.stx_dev_major;
+	identity->dev_minor = status.stx_dev_minor;
+	identity->ino = status.stx_ino;
+	identity->mode = status.stx_mode;
+	identity->links = status.stx_nlink;
+	return true;
+}
+
+bool order_same_object(const struct order_identity *one, const struct order_identity *other)
+{
+	return one->known && other->known && one->ino == other->ino && one->dev_major == other->dev_major &&
+	       one->dev_minor == other->dev_minor;
+}
+
+static struct order_outcome outcome_of(long value)
+{
+	return (struct order_outcome){.state = ORDER_DONE, .error = value < 0 ? errno : 0, .descriptor = -1};
+}
+
+static const struct order_outcome not_made = {.state = ORDER_NOT_MADE, .descriptor = -1};
+static const struct order_outcome moved = {.state = ORDER_MOVED, .descriptor = -1};
+
+static struct order_outcome make_directory(const struct order *order)
+{
+	struct order_outcome outcome = outcome_of(mkdirat(order->place.directory, order->place.name, order->mode));
+
+	if (!outcome.error)
+		(void)order_look(order->place.directory, order->place.name, &outcome.object);
+	return outcome;
+}
+
+static struct order_outcome make_node(const struct order *order)
+{
+	struct order_outcome outcome =
+	    outcome_of(syscall(SYS_mknodat, order->place.directory, order->place.name, order->mode, order->device));
+
+	if (!outcome.error)
+		(void)order_look(order->place.directory, order->place.name, &outcome.object);
+	return outcome;
+}
+
+/* Which object went is certain when the one that was held lost a name by it. */
+static struct order_outcome remove_entry(const struct order *order)
+{
+	struct order_identity held = {0}, after;
+	int object CLEANUP_FD =
+	    order->watched ? -1 : openat(order->place.directory, order->place.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	bool looked = object >= 0 && order_look(object, "", &held);
+	struct order_outcome outcome =
+	    outcome_of(unlinkat(order->place.directory, order->place.name, (int)order->flags));
+
+	if (outcome.error || order->watched) {
+		outcome.object = order->before;
+	} else if (looked && order_look(object, "", &after) &&
+		   (S_ISDIR(held.mode) ? after.links == 0 : after.links + 1 == held.links)) {
+		outcome.object = held;
+	}
+	return outcome;
+}
+
+static struct order_outcome rename_entry(const struct order *order)
+{
+	const struct order_place *from = &order->place, *to = &order->to;
+	struct order_outcome outcome = outcome_of(
+	    syscall(SYS_renameat2, from->directory, from->name, to->directory, to->name, (unsigned)order->flags));
+
+	if (outcome.error)
+		return outcome;
+	(void)order_look(to->directory, to->name, &outcome.object);
+	outcome.to = outcome.object;
+	if (order->flags & RENAME_EXCHANGE)
+		(void)order_look(from->directory, from->name, &outcome.to);
+	return outcome;
+}
+
+static struct order_outcome link_entry(const struct order *order)
+{
+	const struct order_place *from = &order->place, *to = &order->to;
+	struct order_outcome outcome =
+	    outcome_of(linkat(from->directory, from->name, to->directory, to->name, (int)order->flags));
+
+	if (outcome.error)
+		return outcome;
+	(void)order_look(to->directory, to->name, &outcome.object);
+	outcome.to = outcome.object;
+	return outcome;
+}
+
+/* Since 6.10 by who opened it: ENOENT means that he may do it for what he opened himself, and we did not open this. */
+static struct order_outcome link_descriptor(const struct order *order)
+{
+	struct order_outcome outcome = link_entry(order);
+
+	return outcome.error == ENOENT ? not_made : outcome;
+}
+
+static struct order_outcome make_link(const struct order *order)
+{
+	struct order_outcome outcome = outcome_of(symlinkat(order->text, order->place.directory, order->place.name));
+
+	if (!outcome.error)
+		(void)order_look(order->place.directory, order->place.name, &outcome.object);
+	return outcome;
+}
+
+static long change_inode(const struct order *order, int object, const char *name, int flags)
+{
+	struct xattr_arguments xattr = {
+	    .value = (uint64_t)(uintptr_t)order->value,
+	    .size = (uint32_t)order->value_size,
+	    .flags = (uint32_t)order->flags,
+	};
+
+	/* These take no descriptor that was not really opened; order_prepare() made /proc the working directory. */
+	char path[sizeof("self/fd/") + 12 + sizeof(order->place.name)];
+	if (order->kind == ORDER_TRUNCATE || (!*name && order->kind >= ORDER_SET_XATTR)) {
+		snprintf(path, sizeof(path), "self/fd/%d%s%s", object, *name ? "/" : "", name);
+		name = path;
+		object = AT_FDCWD;
+		flags &= ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
+	}
+	switch (order->kind) {
+	case ORDER_MODE:
+		return syscall(SYS_fchmodat2, object, name, order->mode, flags);
+	case ORDER_OWNER:
+		return fchownat(object, name, order->user, order->group, flags);
+	case ORDER_TIMES:
+		return utimensat(object, name, order->has_times ? order->times : NULL, flags);
+	case ORDER_SET_XATTR:
+		return syscall(SYS_setxattrat, object, name, flags, order->text, &xattr, sizeof(xattr));
+	case ORDER_REMOVE_XATTR:
+		return syscall(SYS_removexattrat, object, name, flags, order->text);
+	case ORDER_TRUNCATE:
+		return truncate(name, order->length);
+	default:
+		errno = EINVAL;
+		return -1;
+	}
+}
+
+/*
+ * On the object itself, held by a descriptor. Where there is none the kernel is asked all the same: it may find another
+ * fault in the call before it misses the object.
+ */
+static struct order_outcome change(const struct order *order)
+{
+	const struct order_place *place = &order->place;
+	struct open_how how = {
+	    .flags = O_PATH | O_CLOEXEC | (place->link ? 0 : O_NOFOLLOW),
+	    .resolve = RESOLVE_NO_MAGICLINKS,
+	};
+	int flags = (int)order->at_flags;
+	struct order_identity held = {0};
+	int object CLEANUP_FD = -1;
+
+	if (place->name[0]) {
+		object = (int)syscall(SYS_openat2, place->directory, place->name, &how, sizeof(how));
+		/* A magic link, or too many. */
+		if (object < 0 && errno == ELOOP)
+			return not_made;
+	}
+	bool empty = object >= 0 || !place->name[0];
+	int on = object >= 0 ? object : place->directory;
+	if (empty && !order_look(on, "", &held))
+		return not_made;
+	/* The link leads elsewhere, or is none any more: what it led to is what was recorded. */
+	if (object >= 0 && place->link && !order_same_object(&held, &order->before))
+		return moved;
+	/* A link that was no link when it was looked at: whether to follow it is for the kernel to say. */
+	if (object >= 0 && !place->link && S_ISLNK(held.mode) && !order_same_object(&held, &order->before))
+		return moved;
+	long value = empty ? change_inode(order, on, "", flags | AT_EMPTY_PATH)
+			   : change_inode(order, on, place->name, flags | (place->link ? 0 : AT_SYMLINK_NOFOLLOW));
+	struct order_outcome outcome = outcome_of(value);
+	/* A kernel without this call; the agent's own call is another one. */
+	if (outcome.error == ENOSYS)
+		return not_made;
+	outcome.object = held;
+	return outcome;
+}
+
+typedef struct order_outcome (*routine)(const struct order *order);
+
+static const routine routines[ORDER_KIND_COUNT] = {
+    [ORDER_OPEN] = order_open,
+    [ORDER_MKDIR] = make_directory,
+    [ORDER_MKNOD] = make_node,
+    [ORDER_REMOVE] = remove_entry,
+    [ORDER_RENAME] = rename_entry,
+    [ORDER_LINK] = link_entry,
+    [ORDER_LINK_DESCRIPTOR] = link_descriptor,
+    [ORDER_SYMLINK] = make_link,
+    [ORDER_MODE] = change,
+    [ORDER_OWNER] = change,
+    [ORDER_TIMES] = change,
+    [ORDER_SET_XATTR] = change,
+    [ORDER_REMOVE_XATTR] = change,
+    [ORDER_TRUNCATE] = change,
+};
+
+/* Walk to the directory with the rights of now. -1: he would not have come there, or to another one. */
+static int walk_again(const struct order_place *place)
+{
+	struct open_how how = {
+	    .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+	    .resolve = RESOLVE_NO_MAGICLINKS | (place->in_root ? RESOLVE_IN_ROOT : 0),
+	};
+	struct order_identity held, reached;
+	int directory CLEANUP_FD = place->path[0]
+				       ? (int)syscall(SYS_openat2, place->base, place->path, &how, sizeof(how))
+				       : fcntl(place->base, F_DUPFD_CLOEXEC, 0);
+
+	if (directory < 0 || !order_look(directory, "", &reached) || !order_look(place->directory, "", &held) ||
+	    !order_same_object(&held, &reached))
+		return -1;
+	return fd_steal(&directory);
+}
+
+bool order_prepare(void)
+{
+	return unshare(CLONE_FS) == 0 && fchdir(procfs_root()) == 0;
+}
+
+struct order_outcome order_carry_out(struct order *order)
+{
+	int place CLEANUP_FD = -1;
+	int to CLEANUP_FD = -1;
+
+	if (order->place.walk) {
+		/* He may not come there, or somebody changes the way. */
+		place = walk_again(&order->place);
+		if (place < 0)
+			return not_made;
+		order->place.directory = place;
+	}
+	if (order->to.walk) {
+		to = walk_again(&order->to);
+		if (to < 0)
+			return not_made;
+		order->to.directory = to;
+	}
+	if (order->has_umask)
+		(void)umask(order->umask);
+	return routines[order->kind](order);
+}
+
+bool order_is_as_seen(const struct order *order, const struct order_outcome *outcome)
+{
+	if (outcome->created)
+		return !order->place.link;
+	return order_same_object(&order->before, &outcome->object);
+}

@@ -1,0 +1,373 @@
+#include "performer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "os/procfs.h"
+
+/* What goes with an order: the descriptors that it names by number. */
+enum passed { PASSED_TASK, PASSED_ROOT, PASSED_PLACE, PASSED_BASE, PASSED_TO, PASSED_TO_BASE, PASSED_COUNT };
+
+struct parcel {
+	struct order order;
+	bool has[PASSED_COUNT];
+};
+
+union control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(PASSED_COUNT * sizeof(int))];
+};
+
+/* One message with descriptors. -1, or its size. */
+static ssize_t send_parcel(int socket, struct iovec *parts, size_t count, const int *descriptors, size_t passed)
+{
+	union control control;
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+
+	memset(&control, 0, sizeof(control));
+	if (passed > 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = CMSG_SPACE(passed * sizeof(int));
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(passed * sizeof(int));
+		memcpy(CMSG_DATA(header), descriptors, passed * sizeof(int));
+	}
+	ssize_t sent;
+	do
+		sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent;
+}
+
+static ssize_t receive_parcel(int socket, struct iovec *parts, size_t count, int *descriptors, size_t *passed)
+{
+	union control control;
+	struct msghdr message = {.msg_iov = parts,
+				 .msg_iovlen = count,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
+	ssize_t got;
+
+	*passed = 0;
+	do
+		got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	struct cmsghdr *header = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+		*passed = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(descriptors, CMSG_DATA(header), *passed * sizeof(int));
+	}
+	return got;
+}
+
+/* --- the performer --- */
+
+/* Into the namespaces of the task. Who enters a mount namespace must be mighty in the user namespace that owns it. */
+static bool move_in(int task)
+{
+	struct stat mine, theirs;
+	int mounts CLEANUP_FD = openat(task, "ns/mnt", O_RDONLY | O_CLOEXEC);
+	int user CLEANUP_FD = openat(task, "ns/user", O_RDONLY | O_CLOEXEC);
+
+	if (mounts < 0 || user < 0 || fstatat(procfs_root(), "self/ns/mnt", &mine, 0) != 0 ||
+	    fstat(mounts, &theirs) != 0)
+		return false;
+	if (mine.st_ino != theirs.st_ino) {
+		int owner CLEANUP_FD = ioctl(mounts, NS_GET_USERNS);
+		struct stat owned, own;
+		if (owner < 0 || fstat(owner, &owned) != 0 || fstatat(procfs_root(), "self/ns/user", &own, 0) != 0)
+			return false;
+		if (owned.st_ino != own.st_ino && setns(owner, CLONE_NEWUSER) != 0)
+			return false;
+		if (setns(mounts, CLONE_NEWNS) != 0)
+			return false;
+	}
+	if (fstatat(procfs_root(), "self/ns/user", &mine, 0) != 0 || fstat(user, &theirs) != 0)
+		return false;
+	return mine.st_ino == theirs.st_ino || setns(user, CLONE_NEWUSER) == 0;
+}
+
+static bool take_root(int root)
+{
+	return fchdir(root) == 0 && chroot(".") == 0 && fchdir(procfs_root()) == 0;
+}
+
+/* With the task's ids and capabilities as this namespace counts them. */
+static struct order_outcome perform(const struct rights *own, struct parcel *parcel, const int *descriptors)
+{
+	struct order_outcome outcome = {.state = ORDER_NOT_MADE, .descriptor = -1};
+	struct order *order = &parcel->order;
+	struct rights theirs;
+
+	order->place.directory = descriptors[PASSED_PLACE];
+	order->place.base = descriptors[PASSED_BASE];
+	order->to.directory = descriptors[PASSED_TO];
+	order->to.base = descriptors[PASSED_TO_BASE];
+	if (!rights_read_ids(descriptors[PASSED_TASK], &theirs) || !take_root(descriptors[PASSED_ROOT]))
+		return outcome;
+	/* One namespace, so the comparison is about ids and capabilities alone. */
+	theirs.user_namespace = own->user_namespace;
+	memcpy(theirs.label, own->label, sizeof(theirs.label));
+	switch (rights_compare(own, &theirs)) {
+	case RIGHTS_SAME:
+		return order_carry_out(order);
+	case RIGHTS_ADOPTABLE:
+		if (rights_adopt(own, &theirs)) {
+			outcome = order_carry_out(order);
+			rights_return(own, &theirs);
+		}
+		return outcome;
+	default:
+		return outcome;
+	}
+}
+
+static bool serve_one(int socket, const struct rights *own)
+{
+	/* Too large for a stack, and there is only one thread here. */
+	static struct parcel parcel;
+	static char value[ORDER_VALUE_LIMIT];
+	struct iovec parts[] = {{&parcel, sizeof(parcel)}, {value, sizeof(value)}};
+	int received[PASSED_COUNT], descriptors[PASSED_COUNT];
+	size_t passed = 0, used = 0;
+
+	ssize_t got = receive_parcel(socket, parts, 2, received, &passed);
+	if (got < (ssize_t)sizeof(parcel))
+		return false;
+	for (size_t i = 0; i < PASSED_COUNT; i++)
+		descriptors[i] = parcel.has[i] && used < passed ? received[used++] : -1;
+	parcel.order.value = value;
+	struct order_outcome outcome = perform(own, &parcel, descriptors);
+	struct iovec answer = {&outcome, sizeof(outcome)};
+	bool sent = send_parcel(socket, &answer, 1, &outcome.descriptor, outcome.descriptor >= 0) > 0;
+	fd_close(&outcome.descriptor);
+	for (size_t i = 0; i < passed; i++)
+		fd_close(&received[i]);
+	return sent;
+}
+
+/* Never returns. Only calls that a child of a process with threads may make. */
+static void serve(int socket, int task, pid_t parent)
+{
+	const int keep[] = {socket, task, procfs_root()};
+	struct rights own;
+
+	prctl(PR_SET_NAME, "assure-perform");
+	fd_close_from(0, keep, sizeof(keep) / sizeof(keep[0]));
+	int self CLEANUP_FD = openat(procfs_root(), "self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool ready = move_in(task) && order_prepare() && rights_read_ids(self, &own);
+	/* Only now: a change of credentials undoes both. */
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)close(task);
+	char word = ready ? 'y' : 'n';
+	if (getppid() == parent && send(socket, &word, 1, MSG_NOSIGNAL) == 1 && ready)
+		while (serve_one(socket, &own))
+			;
+	_exit(0);
+}
+
+/* --- the monitor --- */
+
+struct attendant {
+	struct performer *performer;
+	int sockets[2];
+	int task;
+};
+
+/*
+ * A thread of its own for each performer: its parent must not be a worker, whose waits for traced tasks would catch the
+ * performer's end.
+ */
+static void *attend(void *argument)
+{
+	struct attendant attendant = *(struct attendant *)argument;
+	pid_t parent = getpid();
+
+	pid_t pid = fork();
+	if (pid == 0)
+		serve(attendant.sockets[1], attendant.task, parent);
+	(void)close(attendant.sockets[1]);
+	atomic_store(&attendant.performer->pid, pid > 0 ? pid : 0);
+	/* From here on `argument` may be gone: whoever made it waits for the performer's first word. */
+	int status;
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	atomic_store(&attendant.performer->pid, 0);
+	return NULL;
+}
+
+static void retire(struct performer *performer)
+{
+	/* The end of the socket is its end. */
+	fd_close(&performer->socket);
+	performer->user_namespace = performer->mount_namespace = 0;
+	performer->refused = false;
+}
+
+static bool employ(struct performer *performer, const struct target *target)
+{
+	struct attendant attendant = {.performer = performer, .task = target->task};
+	pthread_attr_t attributes;
+	pthread_t thread;
+	char word = 0;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, attendant.sockets) != 0)
+		return false;
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	int error = pthread_create(&thread, &attributes, attend, &attendant);
+	pthread_attr_destroy(&attributes);
+	performer->socket = attendant.sockets[0];
+	if (error)
+		(void)close(attendant.sockets[1]);
+	return !error && recv(performer->socket, &word, 1, 0) == 1 && word == 'y';
+}
+
+/* A place for these namespaces: theirs, or one that nobody uses just now, which is `made` anew and locked. NULL: none. */
+static struct performer *find_place(struct performers *performers, uint64_t user, uint64_t mounts, bool *made)
+{
+	struct performer *oldest = NULL;
+
+	for (size_t i = 0; i < PERFORMERS_LIMIT; i++) {
+		struct performer *performer = &performers->all[i];
+		if (performer->user_namespace == user && performer->mount_namespace == mounts)
+			return performer;
+		/* The attendant of one that was let go may not have seen its end yet. */
+		bool ending = performer->user_namespace == 0 && atomic_load(&performer->pid) != 0;
+		if (!ending && (!oldest || performer->last_use < oldest->last_use))
+			oldest = performer;
+	}
+	if (!oldest || pthread_mutex_trylock(&oldest->lock) != 0)
+		return NULL;
+	bool free = oldest->user_namespace == 0;
+	retire(oldest);
+	if (!free) {
+		pthread_mutex_unlock(&oldest->lock);
+		return NULL;
+	}
+	oldest->user_namespace = user;
+	oldest->mount_namespace = mounts;
+	*made = true;
+	return oldest;
+}
+
+/* The performer for these namespaces, locked, or NULL. Nobody is waited for while the list is locked. */
+static struct performer *find(struct performers *performers, const struct target *target)
+{
+	uint64_t user = target->rights->user_namespace, mounts = target->mount_namespace;
+	bool made = false;
+
+	pthread_mutex_lock(&performers->lock);
+	struct performer *found = find_place(performers, user, mounts, &made);
+	if (found)
+		found->last_use = ++performers->clock;
+	pthread_mutex_unlock(&performers->lock);
+	if (!found)
+		return NULL;
+	if (made)
+		found->refused = !employ(found, target);
+	else
+		pthread_mutex_lock(&found->lock);
+	if (found->refused || found->user_namespace != user || found->mount_namespace != mounts) {
+		pthread_mutex_unlock(&found->lock);
+		return NULL;
+	}
+	return found;
+}
+
+static void add(struct parcel *parcel, int *descriptors, size_t *count, enum passed which, int descriptor)
+{
+	parcel->has[which] = descriptor >= 0;
+	if (descriptor >= 0)
+		descriptors[(*count)++] = descriptor;
+}
+
+static bool exchange(struct performer *performer, const struct target *target, struct order *order, int root,
+		     struct order_outcome *outcome)
+{
+	struct parcel parcel = {.order = *order};
+	int descriptors[PASSED_COUNT], received[PASSED_COUNT];
+	size_t count = 0, passed = 0;
+
+	add(&parcel, descriptors, &count, PASSED_TASK, target->task);
+	add(&parcel, descriptors, &count, PASSED_ROOT, root);
+	add(&parcel, descriptors, &count, PASSED_PLACE, order->place.directory);
+	add(&parcel, descriptors, &count, PASSED_BASE, order->place.base);
+	add(&parcel, descriptors, &count, PASSED_TO, order->to.directory);
+	add(&parcel, descriptors, &count, PASSED_TO_BASE, order->to.base);
+	size_t value = order->kind == ORDER_SET_XATTR ? order->value_size : 0;
+	struct iovec parts[] = {{&parcel, sizeof(parcel)}, {(void *)(uintptr_t)order->value, value}};
+	if (send_parcel(performer->socket, parts, value > 0 ? 2 : 1, descriptors, count) < 0)
+		return false;
+	struct iovec answer = {outcome, sizeof(*outcome)};
+	ssize_t got = receive_parcel(performer->socket, &answer, 1, received, &passed);
+	outcome->descriptor = passed > 0 ? received[0] : -1;
+	return got == (ssize_t)sizeof(*outcome);
+}
+
+bool performer_carry_out(struct performers *performers, const struct target *target, struct order *order,
+			 struct order_outcome *outcome, bool *lost)
+{
+	int root CLEANUP_FD = openat(target->task, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct performer *performer = root < 0 || !target->rights ? NULL : find(performers, target);
+
+	*lost = false;
+	if (!performer)
+		return false;
+	bool done = exchange(performer, target, order, root, outcome);
+	if (!done) {
+		*lost = true;
+		retire(performer);
+	}
+	pthread_mutex_unlock(&performer->lock);
+	return done;
+}
+
+void performers_init(struct performers *performers)
+{
+	memset(performers, 0, sizeof(*performers));
+	pthread_mutex_init(&performers->lock, NULL);
+	for (size_t i = 0; i < PERFORMERS_LIMIT; i++) {
+		performers->all[i].socket = -1;
+		pthread_mutex_init(&performers->all[i].lock, NULL);
+	}
+}
+
+bool performers_has(const struct performers *performers, pid_t pid)
+{
+	for (size_t i = 0; pid > 0 && i < PERFORMERS_LIMIT; i++)
+		if (atomic_load(&performers->all[i].pid) == pid)
+			return true;
+	return false;
+}
+
+void performers_end(struct performers *performers, performers_needed needed, void *context)
+{
+	pthread_mutex_lock(&performers->lock);
+	for (size_t i = 0; i < PERFORMERS_LIMIT; i++) {
+		struct performer *performer = &performers->all[i];
+		if (performer->user_namespace == 0 ||
+		    needed(context, performer->user_namespace, performer->mount_namespace))
+			continue;
+		/* Somebody who has it just now gives it work that is still to be done. */
+		if (pthread_mutex_trylock(&performer->lock) != 0)
+			continue;
+		retire(performer);
+		pthread_mutex_unlock(&performer->lock);
+	}
+	pthread_mutex_unlock(&performers->lock);
+}
