@@ -153,12 +153,43 @@ static void append_lines(FILE *out, struct telling *telling, struct buf *text)
 	}
 }
 
+/* Reads are let go, as a rule; that nobody waited for their results is no news to whoever reads this. */
+static uint64_t count_reads(const struct report *report)
+{
+	uint64_t unknown = report->by_state[RESULT_UNKNOWN];
+
+	return report->by_kind[EFFECT_file_read] < unknown ? report->by_kind[EFFECT_file_read] : unknown;
+}
+
+/* How well the rest is known: the share of each way of knowing. */
+static void append_shares(struct buf *text, const struct report *report)
+{
+	uint64_t total = 0, reads = count_reads(report);
+	bool any = false;
+
+	for (size_t how = 0; how < HOW_COUNT; how++)
+		total += report->by_how[how];
+	if (total <= reads)
+		return;
+	buf_append_text(text, "assure: results ");
+	for (size_t how = 0; how < HOW_COUNT; how++) {
+		uint64_t count = report->by_how[how] - (how == HOW_observed ? reads : 0);
+		if (count == 0)
+			continue;
+		/* Neither all nor nothing unless it is so. */
+		double share = 100.0 * (double)count / (double)(total - reads);
+		buf_append_format(text, "%s%.*f%% %s", any ? render_dot() : "",
+				  count < total - reads && (share < 1 || share > 99) ? 1 : 0, share,
+				  effect_how_name((enum effect_how)how));
+		any = true;
+	}
+	buf_append_char(text, '\n');
+}
+
 static void append_headline(struct buf *text, const struct report *report)
 {
 	static const enum result_state order[] = {RESULT_OK, RESULT_FAILED, RESULT_REFUSED, RESULT_UNKNOWN};
-	uint64_t unknown = report->by_state[RESULT_UNKNOWN];
-	/* Reads are let go, as a rule; that nobody waited for their results is no news to whoever reads this. */
-	uint64_t reads = report->by_kind[EFFECT_file_read] < unknown ? report->by_kind[EFFECT_file_read] : unknown;
+	uint64_t reads = count_reads(report);
 	bool any = false;
 	buf_append_format(text, "assure: run %.*s%s", (int)report->short_id, report->run->id, render_dot());
 	render_duration(text, report->duration_ns);
@@ -227,6 +258,7 @@ bool render_run_screen(FILE *out, const char *home, struct run *run, struct err 
 	append_headline(&text, &report);
 	if (telling && good)
 		append_lines(out, telling, &text);
+	append_shares(&text, &report);
 	append_end(&text, &report);
 	render_out(out, &text);
 	for (size_t i = 0; telling && i < telling->count; i++)

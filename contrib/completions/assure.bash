@@ -19,7 +19,7 @@ _assure() {
 		i=2
 		while [ $i -lt "$COMP_CWORD" ]; do
 			case ${COMP_WORDS[i]} in
-			--lens | --wait | --name | --hash | --io-uring) i=$((i + 2)) ;;
+			--lens | --results | --wait | --name | --hash | --io-uring) i=$((i + 2)) ;;
 			--) i=$((i + 1)); break ;;
 			-*) i=$((i + 1)) ;;
 			*) break ;;
@@ -36,11 +36,12 @@ _assure() {
 	fi
 	case $command/$before in
 	trace/--lens) words='changes reads all' ;;
+	trace/--results) words='perform verify none' ;;
 	trace/--wait) words='tree main' ;;
 	trace/--hash) words='images' ;;
 	trace/--io-uring) words='deny allow' ;;
 	trace/--name | effects/--kind | effects/--path | effects/--pid | gc/--*) ;;
-	trace/*) words='--lens --wait --name --quiet --hash --io-uring --' ;;
+	trace/*) words='--lens --results --wait --name --quiet --hash --io-uring --' ;;
 	effects/effects | show/* | tree/* | rm/*) words=$(_assure_runs) ;;
 	effects/*) words='--kind --path --pid --failed --json' ;;
 	gc/*) words='--older --keep --max-size' ;;

@@ -1,7 +1,7 @@
 /*
- * What the programs in this folder share. Each is a table of cases; a case runs in a process and a folder of its own and
- * prints what it saw, one line per step. tests/equality/run.py runs the same case alone and under `assure trace`, and
- * the lines, the way it ended and the folder that it leaves must be the same.
+ * What the programs in this folder share. Each is a table of cases; a case runs in a process and a folder of its
+ * own and prints what it saw, one line per step. tests/equality/run.py runs the same case alone and under `assure
+ * trace`, and the lines, the way it ended and the folder that it leaves must be the same.
  *
  *   PROGRAM --list       names, each with "root" when only root can run it
  *   PROGRAM NAME...      runs these, each in the folder NAME of the working directory

@@ -1,6 +1,6 @@
 /*
- * Processes that are confined by more than their ids: Landlock, filters of their own, securebits, a debugger, memory that
- * others may not read. What these forbid stays forbidden, and what they allow is done.
+ * Processes that are confined by more than their ids: Landlock, filters of their own, securebits, a debugger,
+ * memory that others may not read. What these forbid stays forbidden, and what they allow is done.
  */
 #include <linux/capability.h>
 #include <linux/filter.h>

@@ -1,5 +1,6 @@
 /*
- * Signals in the middle: every call that reports success has happened once, and one that reports EINTR has not happened.
+ * Signals in the middle: every call that reports success has happened once, and one that reports EINTR has not
+ * happened.
  */
 #include <sys/socket.h>
 #include <sys/time.h>

@@ -1,6 +1,6 @@
 /*
- * Names that are no regular files: links of /proc that lead to what is open, devices, pipes, sockets, and files of /proc
- * and cgroups, where it matters who opens and who writes.
+ * Names that are no regular files: links of /proc that lead to what is open, devices, pipes, sockets, and files of
+ * /proc and cgroups, where it matters who opens and who writes.
  */
 #include <sched.h>
 #include <sys/ioctl.h>

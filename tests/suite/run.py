@@ -39,6 +39,8 @@ USER = "nobody"
 ISOLATED = "ASSURE_SUITE_ISOLATED"
 PR_SET_CHILD_SUBREAPER = 36
 LIMIT = "time limit"
+# Under assure, for tests that leave a process behind: a test has its verdict when its first process has ended.
+LEAVING = "assure, leaving"
 SHOWN_CASES = 6
 
 Test = collections.namedtuple("Test", "name command user read")
@@ -350,13 +352,18 @@ def become_reaper():
 
 
 def end_children():
+    """Whether there were any that had not ended by themselves."""
+    found = False
     for _ in range(100):
         children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
         if not children:
-            return
-        for pid in children:
-            os.kill(int(pid), signal.SIGKILL)
-            os.waitpid(int(pid), 0)
+            break
+        for pid in map(int, children):
+            if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                found = True
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+    return found
 
 
 def remove(folder):
@@ -377,7 +384,7 @@ class Setting:
     wrappers: dict
 
     def run(self, test, column):
-        """The verdict of one run in a fresh folder, and what was printed."""
+        """The verdict of one run in a fresh folder, what was printed, the time, and whether it left processes."""
         place = tempfile.mkdtemp(prefix="test-", dir=self.base)
         os.chmod(place, 0o755)
         work, temporary, home = (os.path.join(place, name) for name in ("work", "tmp", "assure"))
@@ -405,14 +412,14 @@ class Setting:
                     process.wait()
                     status = None
                 seconds = time.monotonic() - started
-                end_children()
+                leaves = end_children()
                 output.seek(0)
                 text = output.read(1 << 20).decode(errors="replace")
         finally:
             remove(place)
         if status is None:
-            return {"exit": LIMIT}, text, seconds
-        return test.read(str(status if status >= 0 else 128 - status), text), text, seconds
+            return {"exit": LIMIT}, text, seconds, False
+        return test.read(str(status if status >= 0 else 128 - status), text), text, seconds, leaves
 
 
 SETTING = None
@@ -427,12 +434,16 @@ def start_worker(setting):
 
 def look_at(test):
     """Natively and under assure; where they differ, often enough to tell chance from a difference."""
-    seen = {column: [] for column in SETTING.wrappers}
+    seen = {column: [] for column in SETTING.wrappers if column != LEAVING}
     texts = {}
     spent = collections.Counter()
+    leaving = False
 
     def once(column):
-        verdict, texts[column], seconds = SETTING.run(test, column)
+        nonlocal leaving
+        how = LEAVING if leaving and column == "assure" else column
+        verdict, texts[column], seconds, leaves = SETTING.run(test, how)
+        leaving = leaving or leaves and column == "native"
         spent[column] += seconds
         if verdict not in seen[column]:
             seen[column].append(verdict)
@@ -536,6 +547,15 @@ def collect(cache, suites, only):
     return chosen, omitted
 
 
+def tell(result):
+    """At once, for who waits."""
+    name, seen, _, _ = result
+    if (state := state_of(seen)) != "same":
+        print(f"{state}: {name}", flush=True)
+    elif seen["native"] == [{"exit": LIMIT}]:
+        print(f"reaches the time limit both ways: {name}", flush=True)
+
+
 def compare(options, suites):
     tests, omitted = collect(options.cache, suites, options.only)
     base = os.path.realpath(tempfile.mkdtemp(prefix="assure-suite-"))
@@ -549,18 +569,18 @@ def compare(options, suites):
         trace = [assure, "trace", "--quiet"]
         if options.results:
             trace += ["--results", options.results]
-        wrappers = {"native": [], "assure": [*trace, "--"]}
+        wrappers = {"native": [], "assure": [*trace, "--"], LEAVING: [*trace, "--wait", "main", "--"]}
         if options.control:
             control = shutil.copy(options.control, os.path.join(base, "control"))
             wrappers["control"] = [control, "--lens", "reads", "--"]
         with concurrent.futures.ProcessPoolExecutor(options.jobs, initializer=start_worker,
                                                     initargs=(Setting(base, wrappers),)) as pool:
-            for result in pool.map(look_at, tests):
-                results.append(result)
-                if (state := state_of(result[1])) != "same":
-                    print(f"{state}: {result[0]}", flush=True)
-                elif result[1]["native"] == [{"exit": LIMIT}]:
-                    print(f"reaches the time limit both ways: {result[0]}", flush=True)
+            try:
+                for result in pool.map(look_at, tests):
+                    results.append(result)
+                    tell(result)
+            finally:
+                pool.shutdown(cancel_futures=True)
     finally:
         remove(base)
     total = report(results, bool(options.control))

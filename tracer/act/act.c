@@ -80,6 +80,8 @@ static void verify_call(const struct actor *actor, struct act *act, bool exec)
 	case CAPTURE_RETURNED:
 		act_set_how(act, HOW_verified);
 		decode_result(act->decoder, act->target, act->decoded, act->capture.value);
+		if (exec && act->capture.value == -ENOENT)
+			decode_exec_missed(act->decoder, act->target, act->stop, act->decoded);
 		act->pending = PENDING_RELEASE;
 		break;
 	case CAPTURE_EXECUTED:

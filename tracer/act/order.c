@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "decode/path.h"
 #include "order_open.h"
 #include "os/procfs.h"
 
@@ -60,7 +61,6 @@ static struct order_outcome outcome_of(long value)
 }
 
 static const struct order_outcome not_made = {.state = ORDER_NOT_MADE, .descriptor = -1};
-static const struct order_outcome moved = {.state = ORDER_MOVED, .descriptor = -1};
 
 static struct order_outcome make_directory(const struct order *order)
 {
@@ -154,9 +154,9 @@ static long change_inode(const struct order *order, int object, const char *name
 	};
 
 	/* These take no descriptor that was not really opened; order_prepare() made /proc the working directory. */
-	char path[sizeof("self/fd/") + 12 + sizeof(order->place.name)];
-	if (order->kind == ORDER_TRUNCATE || (!*name && order->kind >= ORDER_SET_XATTR)) {
-		snprintf(path, sizeof(path), "self/fd/%d%s%s", object, *name ? "/" : "", name);
+	char path[32];
+	if (order->kind >= ORDER_SET_XATTR && (flags & AT_EMPTY_PATH)) {
+		snprintf(path, sizeof(path), "self/fd/%d", object);
 		name = path;
 		object = AT_FDCWD;
 		flags &= ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
@@ -181,43 +181,49 @@ static long change_inode(const struct order *order, int object, const char *name
 }
 
 /*
- * On the object itself, held by a descriptor. Where there is none the kernel is asked all the same: it may find another
- * fault in the call before it misses the object.
+ * There is no object, for the reason `error`. The kernel may find another fault in the call before it would look for one:
+ * it is asked about a name that cannot be there.
  */
+static struct order_outcome miss(const struct order *order, int error)
+{
+	struct order_outcome outcome = outcome_of(-1);
+
+	if (order->kind == ORDER_TRUNCATE)
+		outcome.error = order->length < 0 ? EINVAL : ENOENT;
+	else
+		outcome =
+		    outcome_of(change_inode(order, order->place.directory, "", (int)order->at_flags & ~AT_EMPTY_PATH));
+	if (outcome.error == ENOENT)
+		outcome.error = error;
+	return outcome;
+}
+
+/* On the object itself, held by a descriptor. */
 static struct order_outcome change(const struct order *order)
 {
 	const struct order_place *place = &order->place;
 	struct open_how how = {
-	    .flags = O_PATH | O_CLOEXEC | (place->link ? 0 : O_NOFOLLOW),
+	    .flags = O_PATH | O_CLOEXEC | (place->follow ? 0 : O_NOFOLLOW),
 	    .resolve = RESOLVE_NO_MAGICLINKS,
 	};
-	int flags = (int)order->at_flags;
 	struct order_identity held = {0};
 	int object CLEANUP_FD = -1;
 
 	if (place->name[0]) {
 		object = (int)syscall(SYS_openat2, place->directory, place->name, &how, sizeof(how));
-		/* A magic link, or too many. */
-		if (object < 0 && errno == ELOOP)
-			return not_made;
+		if (object < 0)
+			return errno == ELOOP ? not_made : miss(order, errno);
 	}
-	bool empty = object >= 0 || !place->name[0];
 	int on = object >= 0 ? object : place->directory;
-	if (empty && !order_look(on, "", &held))
+	if (!order_look(on, "", &held) || !path_is_ordinary(on))
 		return not_made;
-	/* The link leads elsewhere, or is none any more: what it led to is what was recorded. */
-	if (object >= 0 && place->link && !order_same_object(&held, &order->before))
-		return moved;
-	/* A link that was no link when it was looked at: whether to follow it is for the kernel to say. */
-	if (object >= 0 && !place->link && S_ISLNK(held.mode) && !order_same_object(&held, &order->before))
-		return moved;
-	long value = empty ? change_inode(order, on, "", flags | AT_EMPTY_PATH)
-			   : change_inode(order, on, place->name, flags | (place->link ? 0 : AT_SYMLINK_NOFOLLOW));
-	struct order_outcome outcome = outcome_of(value);
+	struct order_outcome outcome = outcome_of(change_inode(order, on, "", (int)order->at_flags | AT_EMPTY_PATH));
 	/* A kernel without this call; the agent's own call is another one. */
 	if (outcome.error == ENOSYS)
 		return not_made;
 	outcome.object = held;
+	if (!order_is_as_seen(order, &outcome))
+		outcome.descriptor = fd_steal(&object);
 	return outcome;
 }
 

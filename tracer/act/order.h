@@ -37,7 +37,8 @@ enum { ORDER_VALUE_LIMIT = 65536 /* XATTR_SIZE_MAX */ };
 struct order_place {
 	int directory;
 	char name[NAME_MAX + 2]; /* empty: the directory itself */
-	bool link;               /* the kernel is to follow it */
+	bool link;               /* it was a symbolic link when it was looked at */
+	bool follow;             /* whatever link is there, the kernel is to follow it */
 	/*
 	 * Another's rights decide who may walk to the directory: `path` is walked again from `base` with them, and must end
 	 * in the same directory.
@@ -89,8 +90,9 @@ enum order_state {
 struct order_outcome {
 	enum order_state state;
 	int error;
-	int descriptor;               /* of an open that succeeded; the caller's to close */
-	bool created;                 /* the open made the file */
+	int descriptor; /* of an open that succeeded, or of a changed object that is not the one that was seen;
+					 the caller's to close */
+	bool created;   /* the open made the file */
 	struct order_identity object; /* what was acted on, or made */
 	struct order_identity to;     /* the second object, where there is one */
 };

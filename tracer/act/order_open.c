@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "decode/path.h"
 
 /* The bits that open(2) looks at; it ignores the rest, openat2(2) does not (VALID_OPEN_FLAGS). */
 #define OPEN_FLAGS                                                                                                \
@@ -32,7 +33,7 @@ static int try_open(const struct order *order, uint64_t flags)
 	struct open_how how = {
 	    .flags = flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 	    .mode = flags & O_CREAT || asked ? mode : 0,
-	    .resolve = order->place.link ? RESOLVE_NO_MAGICLINKS : RESOLVE_NO_SYMLINKS,
+	    .resolve = order->place.follow ? RESOLVE_NO_MAGICLINKS : RESOLVE_NO_SYMLINKS,
 	};
 
 	return (int)syscall(SYS_openat2, order->place.directory, order->place.name, &how, sizeof(how));
@@ -99,7 +100,7 @@ static struct order_outcome failed(const struct order *order, int error)
 
 	/* Links where none was meant to be (or, with one, its end in procfs): unless that is what he asked to be told. */
 	if (error == ELOOP && !(order->how.flags & O_NOFOLLOW))
-		outcome.state = order->place.link ? ORDER_NOT_MADE : ORDER_MOVED;
+		outcome.state = order->place.follow ? ORDER_NOT_MADE : ORDER_MOVED;
 	if (error == EAGAIN && !(order->how.flags & O_NONBLOCK))
 		outcome.state = ORDER_WAITS;
 	return outcome;
@@ -113,7 +114,9 @@ struct order_outcome order_open(const struct order *order)
 	int fd CLEANUP_FD = open_or_make(order, flags, &outcome.created);
 	if (fd < 0)
 		return failed(order, errno);
-	if (!order_look(fd, "", &outcome.object) || !(S_ISREG(outcome.object.mode) || S_ISDIR(outcome.object.mode))) {
+	/* A link that was exchanged may have led to our own /proc/self, which nobody of the tree may ever hold. */
+	if (!path_is_ordinary(fd) || !order_look(fd, "", &outcome.object) ||
+	    !(S_ISREG(outcome.object.mode) || S_ISDIR(outcome.object.mode))) {
 		outcome.state = ORDER_NOT_MADE;
 		return outcome;
 	}

@@ -213,12 +213,14 @@ static bool lives_elsewhere(const struct target *target)
 }
 
 /* On a file system of the disk or of memory, whose objects are the same whoever looks. */
-static bool copy_place(const struct act *act, enum order_kind kind, const struct path_place *held,
-		       const struct path_facts *facts, struct order_place *place)
+static bool copy_place(const struct act *act, enum order_kind kind, const struct path_request *request,
+		       const struct path_place *held, const struct path_facts *facts, struct order_place *place)
 {
-	/* A link leads from our root. */
-	if (held->directory < 0 || !facts->local || facts->procfs ||
-	    (held->link && !((act->target->same_root || lives_elsewhere(act->target)) && follows_links(kind))))
+	/* A link leads from the root of whoever follows it. */
+	bool rooted = act->target->same_root || lives_elsewhere(act->target);
+
+	place->follow = request->follow && rooted && follows_links(kind);
+	if (held->directory < 0 || !facts->local || facts->procfs || (held->link && !place->follow))
 		return false;
 	place->directory = held->directory;
 	place->link = held->link;
@@ -261,8 +263,9 @@ static bool compose(const struct actor *actor, const struct act *act, struct ord
 		return false;
 	order->at_flags = decoded->at_flags;
 	order->watched = atomic_load(&actor->inotify);
-	if (!copy_place(act, order->kind, &decoded->place, &decoded->facts, &order->place) ||
-	    (two && !copy_place(act, order->kind, &decoded->to_place, &decoded->to_facts, &order->to)))
+	if (!copy_place(act, order->kind, &decoded->request, &decoded->place, &decoded->facts, &order->place) ||
+	    (two &&
+	     !copy_place(act, order->kind, &decoded->to_request, &decoded->to_place, &decoded->to_facts, &order->to)))
 		return false;
 	/* A directory without a name of its own: "." and "..", about which each call has rules of its own. */
 	bool nameless = !order->place.name[0] && !follows_links(order->kind) && order->kind != ORDER_LINK_DESCRIPTOR;
@@ -426,11 +429,11 @@ static bool try_to_perform(const struct actor *actor, struct act *act, bool *mov
 		return false;
 	act_performed(actor, act, outcome.error);
 	settle(act, &order, &outcome);
-	if (opened >= 0) {
-		if (!order_is_as_seen(&order, &outcome))
-			decode_opened(act->decoder, act->target, act->decoded, opened);
+	/* Not what had been seen under the name: what it is, its descriptor tells. */
+	if (opened >= 0 && !order_is_as_seen(&order, &outcome))
+		decode_opened(act->decoder, act->target, act->decoded, opened);
+	if (opened >= 0 && order.kind == ORDER_OPEN)
 		deliver(actor, act, &order, &opened);
-	}
 	return true;
 }
 

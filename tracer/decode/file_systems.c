@@ -80,18 +80,31 @@ static const struct {
     {CGROUP2_SUPER_MAGIC, {.local = true, .kernel = true}},
 };
 
-static struct file_system look_up(int directory, const char *name)
+static struct file_system look_up_descriptor(int descriptor)
 {
 	struct statfs about;
-	/* The object may be a mount point: its file system is not its directory's. */
-	int object CLEANUP_FD = *name ? openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
 
-	if ((*name && object < 0) || fstatfs(*name ? object : directory, &about) != 0)
+	if (fstatfs(descriptor, &about) != 0)
 		return (struct file_system){0};
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if ((unsigned long)about.f_type == known[i].magic)
 			return known[i].about;
 	return (struct file_system){0};
+}
+
+static struct file_system look_up(int directory, const char *name)
+{
+	/* The object may be a mount point: its file system is not its directory's. */
+	int object CLEANUP_FD = *name ? openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
+
+	return look_up_descriptor(*name ? object : directory);
+}
+
+bool path_is_ordinary(int descriptor)
+{
+	struct file_system about = look_up_descriptor(descriptor);
+
+	return about.local && !about.kernel;
 }
 
 struct file_system file_system_of(struct path_cache *cache, const struct target *target, int directory,

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
+#include "os/memory.h"
 #include "os/procfs.h"
 #include "program.h"
 
@@ -326,4 +328,47 @@ void decode_exec(struct decoder *decoder, const struct target *target, uint64_t 
 	settle(&settling, program->name);
 	keep_argv(settling.effect, program);
 	note_changes(&settling);
+}
+
+/* Which argument of the call is the path; -1: none. */
+static int path_argument(const struct syscall_row *row)
+{
+	for (int i = 0; i < SYSCALL_ARGS && row->args[i].name; i++)
+		if (row->args[i].kind == ARG_path)
+			return i;
+	return -1;
+}
+
+void decode_exec_missed(struct decoder *decoder, const struct target *target, const struct stop *stop,
+			struct decoded *decoded)
+{
+	enum { LOOKS = 96, IN_A_ROW = 64, PAUSE_NS = 100000 };
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	struct path_request request = decoded->request;
+	char *text = arena_alloc(&decoder->arena, PATH_MAX);
+	int at = path_argument(decoded->row);
+
+	if (!text || at < 0 || !request.path.data || !decoded->facts.exists)
+		return;
+	for (int i = 0; i < LOOKS; i++) {
+		/* Who changes it may have to wait for a processor. */
+		if (i >= IN_A_ROW)
+			(void)nanosleep(&pause, NULL);
+		ssize_t length = memory_read_string(target->memory, stop->args[at], text, PATH_MAX);
+		if (length < 0)
+			return;
+		request.path = (struct bytes){text, (size_t)length};
+		if (bytes_equal(request.path, decoded->request.path))
+			continue;
+		struct effect_object object;
+		struct path_facts facts;
+		path_resolve(decoder->cache, target, &request, &decoder->arena, &object, &facts);
+		if (facts.exists)
+			continue;
+		decoded->effects->object = object;
+		decoded->request = request;
+		decoded->facts = facts;
+		decode_note(decoder, decoded->effects, "changed while the call was made: path");
+		return;
+	}
 }

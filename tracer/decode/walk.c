@@ -21,6 +21,7 @@ struct walk {
 	int current;                /* O_PATH of the directory reached */
 	char pending[2 * PATH_MAX]; /* what is still to be walked */
 	unsigned links;
+	unsigned retries; /* because somebody exchanges links for something else */
 	bool through_proc;
 };
 
@@ -115,6 +116,9 @@ static int follow_link(struct walk *walk, const char *name, const char *rest)
 		return step_into(walk, openat(walk->current, name, O_PATH | O_CLOEXEC));
 	}
 	ssize_t length = readlinkat(walk->current, name, text, sizeof(text));
+	/* No link any more: the same component once more. */
+	if (length < 0 && errno == EINVAL && ++walk->retries <= SYMLINK_LIMIT)
+		return 0;
 	if (length < 0)
 		return errno;
 	if ((size_t)length >= sizeof(text))

@@ -85,5 +85,12 @@ void decode_opened(struct decoder *decoder, const struct target *target, struct 
 void decode_exec(struct decoder *decoder, const struct target *target, uint64_t stack, unsigned word,
 		 struct decoded *decoded);
 
+/*
+ * An exec of a file that was there failed because there is none. Its interpreter may be missing; or the path changed while
+ * the call was made, and then another one stands in the task's memory by turns: that is the one.
+ */
+void decode_exec_missed(struct decoder *decoder, const struct target *target, const struct stop *stop,
+			struct decoded *decoded);
+
 /* Add a remark to those that the effect has. */
 void decode_note(struct decoder *decoder, struct effect *effect, const char *text);

@@ -88,6 +88,9 @@ int path_process_folder(struct path_cache *cache, const struct target *target, c
 /* A task's directory to start from: its cwd (PATH_BASE_CWD), or one of its descriptors. O_PATH; -1 with errno. */
 int path_base(const struct target *target, int base);
 
+/* Is it on a file system of the disk or of memory: one that waits for nobody, and whose files are the same for all? */
+bool path_is_ordinary(int descriptor);
+
 /* The working directory of the task as it sees it; absent when unknown. */
 struct bytes path_working_directory(const struct target *target, struct arena *arena);
 
