@@ -60,7 +60,7 @@ static bool buf_grow(struct buf *buf, size_t needed)
 	return true;
 }
 
-char *buf_reserve(struct buf *buf, size_t size)
+char *buf_reserve_slow(struct buf *buf, size_t size)
 {
 	if (buf->failed)
 		return NULL;
@@ -75,41 +75,6 @@ char *buf_reserve(struct buf *buf, size_t size)
 		return NULL;
 	}
 	return buf->data + buf->size;
-}
-
-void buf_commit(struct buf *buf, size_t size)
-{
-	if (buf->failed || buf->capacity == 0 || size > buf->capacity - 1 - buf->size) {
-		buf->failed = true;
-		return;
-	}
-	buf->size += size;
-	buf->data[buf->size] = '\0';
-}
-
-void buf_append(struct buf *buf, const void *data, size_t size)
-{
-	char *to = buf_reserve(buf, size);
-	if (!to)
-		return;
-	if (size != 0)
-		memcpy(to, data, size);
-	buf_commit(buf, size);
-}
-
-void buf_append_bytes(struct buf *buf, struct bytes bytes)
-{
-	buf_append(buf, bytes.data, bytes.size);
-}
-
-void buf_append_text(struct buf *buf, const char *text)
-{
-	buf_append(buf, text, strlen(text));
-}
-
-void buf_append_char(struct buf *buf, char c)
-{
-	buf_append(buf, &c, 1);
 }
 
 void buf_append_format(struct buf *buf, const char *format, ...)

@@ -33,7 +33,18 @@ size_t text_utf8_decode(struct bytes bytes, uint32_t *code_point)
 
 bool text_is_utf8(struct bytes bytes)
 {
+	static const uint64_t high_bits = UINT64_C(0x8080808080808080);
 	while (bytes.size != 0) {
+		/* Nearly every text is ASCII. */
+		uint64_t word;
+		if (bytes.size >= sizeof(word)) {
+			memcpy(&word, bytes.data, sizeof(word));
+			if ((word & high_bits) == 0) {
+				bytes.data += sizeof(word);
+				bytes.size -= sizeof(word);
+				continue;
+			}
+		}
 		uint32_t code_point;
 		size_t size = text_utf8_decode(bytes, &code_point);
 		if (size == 0)
@@ -44,24 +55,83 @@ bool text_is_utf8(struct bytes bytes)
 	return true;
 }
 
+unsigned text_decimal_size(uint64_t value)
+{
+	/* powers[n] is the least number of n + 1 digits, but for 0, which has one digit too. */
+	static const uint64_t powers[] = {0,
+					  10,
+					  100,
+					  1000,
+					  10000,
+					  100000,
+					  1000000,
+					  10000000,
+					  100000000,
+					  1000000000,
+					  10000000000,
+					  100000000000,
+					  1000000000000,
+					  10000000000000,
+					  100000000000000,
+					  1000000000000000,
+					  10000000000000000,
+					  100000000000000000,
+					  1000000000000000000,
+					  UINT64_C(10000000000000000000)};
+	/* 1233 / 4096 is log10(2), a little rounded up: the bits leave open whether it is `least` digits or one more. */
+	unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1);
+	unsigned least = bits * 1233 >> 12;
+	return least + (value >= powers[least]);
+}
+
+char *text_put_decimal(char *to, uint64_t value, unsigned digits)
+{
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+				    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+				    "8081828384858687888990919293949596979899";
+	unsigned left = digits;
+	for (; left >= 2; left -= 2, value /= 100)
+		memcpy(to + left - 2, pairs + value % 100 * 2, 2);
+	if (left > 0)
+		*to = (char)('0' + value % 10);
+	return to + digits;
+}
+
+void text_decimal(struct buf *out, uint64_t value)
+{
+	unsigned digits = text_decimal_size(value);
+	char *to = buf_reserve(out, digits);
+	if (!to)
+		return;
+	text_put_decimal(to, value, digits);
+	buf_commit(out, digits);
+}
+
 void text_base64(struct buf *out, struct bytes bytes)
 {
 	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const unsigned char *data = (const unsigned char *)bytes.data;
-	for (size_t i = 0; i < bytes.size; i += 3) {
+	size_t groups = bytes.size / 3 + (bytes.size % 3 != 0);
+	if (groups > SIZE_MAX / 4) {
+		out->failed = true;
+		return;
+	}
+	char *to = buf_reserve(out, groups * 4);
+	if (!to)
+		return;
+	for (size_t i = 0; i < bytes.size; i += 3, to += 4) {
 		size_t left = bytes.size - i;
 		uint32_t group = (uint32_t)data[i] << 16;
 		if (left > 1)
 			group |= (uint32_t)data[i + 1] << 8;
 		if (left > 2)
 			group |= data[i + 2];
-		char text[4] = {alphabet[group >> 18], alphabet[group >> 12 & 63], '=', '='};
-		if (left > 1)
-			text[2] = alphabet[group >> 6 & 63];
-		if (left > 2)
-			text[3] = alphabet[group & 63];
-		buf_append(out, text, sizeof(text));
+		to[0] = alphabet[group >> 18];
+		to[1] = alphabet[group >> 12 & 63];
+		to[2] = left > 1 ? alphabet[group >> 6 & 63] : '=';
+		to[3] = left > 2 ? alphabet[group & 63] : '=';
 	}
+	buf_commit(out, groups * 4);
 }
 
 void text_hex(struct buf *out, struct bytes bytes)

@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -9,7 +8,10 @@
 
 void record_open(struct record_writer *writer, struct buf *out, struct record_head *head, enum record_type type)
 {
-	*writer = (struct record_writer){.out = out, .start = out->size, .text_limit = SIZE_MAX, .head = head};
+	writer->out = out;
+	writer->start = out->size;
+	writer->text_limit = SIZE_MAX;
+	writer->head = head;
 	*head = (struct record_head){.type = (uint32_t)type};
 	json_start(&writer->json, out);
 	json_begin_object(&writer->json, NULL);
@@ -34,7 +36,7 @@ void record_time(struct record_writer *writer, const struct record_stamp *stamp)
 {
 	char text[31];
 	clock_rfc3339(stamp->realtime_ns, text);
-	json_text(&writer->json, "time", text);
+	json_word(&writer->json, "time", (struct bytes){text, sizeof(text) - 1});
 }
 
 bool record_finish(struct record_writer *writer)
@@ -43,10 +45,8 @@ bool record_finish(struct record_writer *writer)
 	return !writer->out->failed && writer->out->size - writer->start <= RECORD_BODY_LIMIT;
 }
 
-struct bytes record_cut(struct bytes text, size_t limit)
+struct bytes record_cut_long(struct bytes text, size_t limit)
 {
-	if (text.size <= limit)
-		return text;
 	struct bytes cut = {text.data, limit};
 	if (!text_is_utf8(text))
 		return cut;
@@ -66,16 +66,13 @@ size_t record_text_bound(struct bytes text)
 	return escaped > base64 ? escaped : base64;
 }
 
-void record_text(struct record_writer *writer, const char *key, struct bytes text)
-{
-	json_bytes(&writer->json, key, record_cut(text, writer->text_limit));
-}
-
 void record_dev(struct record_writer *writer, const char *key, uint32_t dev_major, uint32_t dev_minor)
 {
-	char text[32];
-	snprintf(text, sizeof(text), "%" PRIu32 ":%" PRIu32, dev_major, dev_minor);
-	json_text(&writer->json, key, text);
+	char text[2 * sizeof("4294967295")];
+	char *end = text_put_decimal(text, dev_major, text_decimal_size(dev_major));
+	*end++ = ':';
+	end = text_put_decimal(end, dev_minor, text_decimal_size(dev_minor));
+	json_word(&writer->json, key, (struct bytes){text, (size_t)(end - text)});
 }
 
 const char *record_file_type(uint16_t type)
@@ -158,13 +155,15 @@ struct argv_plan record_plan_argv(const struct bytes *argv, size_t count, uint64
 {
 	enum { HEAD = 256 }; /* bytes that are kept of the first argument that does not fit */
 	struct argv_plan plan = {.total = total > count ? total : 0};
+	bool unlimited = budget == SIZE_MAX; /* more than all memory holds: nothing has to be measured */
 	for (size_t i = 0; i < count && !plan.cut; i++) {
 		struct bytes element = argv[i];
-		if (record_text_bound(element) + 1 > budget) {
+		size_t bound = unlimited ? 0 : record_text_bound(element) + 1;
+		if (bound > budget) {
 			plan.cut = true;
 			element = record_cut(element, HEAD);
+			bound = record_text_bound(element) + 1;
 		}
-		size_t bound = record_text_bound(element) + 1;
 		if (bound > budget)
 			break;
 		budget -= bound;
@@ -200,7 +199,9 @@ bool record_seal(struct buf *out, const struct record_head *head, struct bytes b
 	if (body.data[0] != '{' || body.data[body.size - 1] != '}' || body.data[at] != '"' || body.data[at - 1] != ',')
 		return false;
 	buf_append(out, body.data, at);
-	buf_append_format(out, "\"seq\":%" PRIu64 ",", seq);
+	buf_append_text(out, "\"seq\":");
+	text_decimal(out, seq);
+	buf_append_char(out, ',');
 	buf_append(out, body.data + at, body.size - at);
 	return !out->failed;
 }

@@ -1,6 +1,4 @@
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/text.h"
 #include "record_write.h"
@@ -36,24 +34,42 @@ struct effect_writer {
 /* An entry of `args` under the key that it will really have. */
 struct entry {
 	const struct effect_value *value;
+	struct bytes name;
 	bool base64;
 };
 
 static int key_char(const struct entry *entry, size_t at)
 {
 	static const char suffix[] = "_b64";
-	size_t size = strlen(entry->value->name);
-	if (at < size)
-		return (unsigned char)entry->value->name[at];
-	return entry->base64 && at - size < sizeof(suffix) ? suffix[at - size] : 0;
+	if (at < entry->name.size)
+		return (unsigned char)entry->name.data[at];
+	at -= entry->name.size;
+	return entry->base64 && at < sizeof(suffix) ? suffix[at] : 0;
 }
 
-static int compare_entries(const void *left, const void *right)
+static int compare_entries(const struct entry *left, const struct entry *right)
 {
-	for (size_t at = 0;; at++) {
+	size_t at = left->name.size < right->name.size ? left->name.size : right->name.size;
+	int order = memcmp(left->name.data, right->name.data, at);
+	while (order == 0) {
 		int a = key_char(left, at), b = key_char(right, at);
-		if (a != b || a == 0)
-			return a - b;
+		if (a == 0 && b == 0)
+			break;
+		order = a - b;
+		at++;
+	}
+	return order;
+}
+
+/* Few, and nearly always in order already. Of two that have one name, the first stays the first. */
+static void sort_entries(struct entry *entries, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		struct entry entry = entries[i];
+		size_t at = i;
+		for (; at > 0 && compare_entries(&entries[at - 1], &entry) > 0; at--)
+			entries[at] = entries[at - 1];
+		entries[at] = entry;
 	}
 }
 
@@ -132,13 +148,13 @@ static void write_args(struct effect_writer *writer)
 		if (value->type == VALUE_BYTES && !value->bytes.data)
 			continue;
 		bool base64 = value->type == VALUE_BYTES && !text_is_utf8(value->bytes);
-		entries[count++] = (struct entry){value, base64};
+		entries[count++] = (struct entry){value, bytes_of(value->name), base64};
 	}
 	if (cut)
-		entries[count++] = (struct entry){&cut_value, false};
+		entries[count++] = (struct entry){&cut_value, bytes_of(cut_value.name), false};
 	if (count == 0)
 		return;
-	qsort(entries, count, sizeof(entries[0]), compare_entries);
+	sort_entries(entries, count);
 	json_begin_object(&writer->record.json, "args");
 	for (size_t i = 0; i < count; i++) {
 		/* Two entries of one name would be an ambiguous document. */
@@ -152,6 +168,19 @@ static void write_args(struct effect_writer *writer)
 	json_end_object(&writer->record.json);
 }
 
+/* A number with `bits` bits to each digit, zeros first, and what stands before it. */
+static void write_digits(struct json *json, const char *key, struct bytes prefix, uint64_t value, unsigned bits,
+			 unsigned least)
+{
+	char text[32]; /* 64 bits take 22 octal digits */
+	char *end = text + sizeof(text), *start = end;
+	for (unsigned digits = 0; value != 0 || digits < least; digits++, value >>= bits)
+		*--start = "0123456789abcdef"[value & ((1U << bits) - 1)];
+	start -= prefix.size;
+	memcpy(start, prefix.data, prefix.size);
+	json_word(json, key, (struct bytes){start, (size_t)(end - start)});
+}
+
 static void write_flags(struct json *json, const struct effect *effect)
 {
 	if (!effect->has_flags)
@@ -159,11 +188,8 @@ static void write_flags(struct json *json, const struct effect *effect)
 	json_begin_array(json, "flags");
 	for (size_t i = 0; i < effect->flag_count && i < EFFECT_FLAG_LIMIT; i++)
 		json_text(json, NULL, effect->flags[i]);
-	if (effect->flags_rest) {
-		char text[24];
-		snprintf(text, sizeof(text), "0x%" PRIx64, effect->flags_rest);
-		json_text(json, NULL, text);
-	}
+	if (effect->flags_rest)
+		write_digits(json, NULL, BYTES("0x"), effect->flags_rest, 4, 1);
 	json_end_array(json);
 }
 
@@ -275,11 +301,8 @@ static void write_second_half(struct effect_writer *writer)
 	const struct effect *effect = writer->effect;
 	struct json *json = &record->json;
 	record_peer(record, "local", &effect->local);
-	if (effect->has_mode) {
-		char mode[16];
-		snprintf(mode, sizeof(mode), "%04" PRIo32, effect->mode);
-		json_text(json, "mode", mode);
-	}
+	if (effect->has_mode)
+		write_digits(json, "mode", BYTES(""), effect->mode, 3, 4);
 	json_uint(json, "mono_ns", effect->mono_ns);
 	record_text(record, "note", effect->note);
 	record_text(record, "path", effect->object.path);
@@ -304,9 +327,11 @@ static void write_second_half(struct effect_writer *writer)
 
 bool record_effect(struct buf *out, struct record_head *head, const struct effect *effect)
 {
-	struct effect_writer writer = {.effect = effect};
+	struct effect_writer writer;
 	if (out->failed)
 		return false;
+	writer.effect = effect;
+	writer.argv = writer.image_argv = (struct argv_plan){0};
 	record_open(&writer.record, out, head, RECORD_effect);
 	head->kind = (uint32_t)effect->kind;
 	head->how = (uint32_t)effect->how;

@@ -38,12 +38,20 @@ void record_time(struct record_writer *writer, const struct record_stamp *stamp)
 /* Close the record. False when `out` failed or the record is too long. */
 bool record_finish(struct record_writer *writer);
 
+/* record_cut() of a text that is longer than that. */
+struct bytes record_cut_long(struct bytes text, size_t limit);
 /* At most `limit` bytes of the text, at a character's boundary when it is UTF-8. */
-struct bytes record_cut(struct bytes text, size_t limit);
+static inline struct bytes record_cut(struct bytes text, size_t limit)
+{
+	return text.size <= limit ? text : record_cut_long(text, limit);
+}
 /* Most bytes that the text can take as a JSON string. */
 size_t record_text_bound(struct bytes text);
 /* json_bytes() within the writer's limit. */
-void record_text(struct record_writer *writer, const char *key, struct bytes text);
+static inline void record_text(struct record_writer *writer, const char *key, struct bytes text)
+{
+	json_bytes(&writer->json, key, record_cut(text, writer->text_limit));
+}
 /* `key`: "maj:min". */
 void record_dev(struct record_writer *writer, const char *key, uint32_t dev_major, uint32_t dev_minor);
 void record_peer(struct record_writer *writer, const char *key, const struct effect_peer *peer);

@@ -569,7 +569,9 @@ def compare(options, suites):
         trace = [assure, "trace", "--quiet"]
         if options.results:
             trace += ["--results", options.results]
-        wrappers = {"native": [], "assure": [*trace, "--"], LEAVING: [*trace, "--wait", "main", "--"]}
+        # Natively too as somebody's child: the first process of a session is treated differently.
+        wrappers = {"native": ["sh", "-c", "\"$@\"; exit $?", "sh"], "assure": [*trace, "--"],
+                    LEAVING: [*trace, "--wait", "main", "--"]}
         if options.control:
             control = shutil.copy(options.control, os.path.join(base, "control"))
             wrappers["control"] = [control, "--lens", "reads", "--"]

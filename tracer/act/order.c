@@ -81,22 +81,28 @@ static struct order_outcome make_node(const struct order *order)
 	return outcome;
 }
 
-/* Which object went is certain when the one that was held lost a name by it. */
+/* A removal that takes no name from the object was of another one. */
+static bool lost_a_name(const struct order_identity *before, const struct order_identity *after)
+{
+	if (!order_same_object(before, after))
+		return false;
+	return S_ISDIR(after->mode) ? after->links == 0 : after->links + 1 == before->links;
+}
+
+/* Which object went is certain when the one that is held lost a name by it. */
 static struct order_outcome remove_entry(const struct order *order)
 {
-	struct order_identity held = {0}, after;
+	const struct order_identity *before = &order->before;
+	struct order_identity after;
 	int object CLEANUP_FD =
 	    order->watched ? -1 : openat(order->place.directory, order->place.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	bool looked = object >= 0 && order_look(object, "", &held);
 	struct order_outcome outcome =
 	    outcome_of(unlinkat(order->place.directory, order->place.name, (int)order->flags));
 
-	if (outcome.error || order->watched) {
-		outcome.object = order->before;
-	} else if (looked && order_look(object, "", &after) &&
-		   (S_ISDIR(held.mode) ? after.links == 0 : after.links + 1 == held.links)) {
-		outcome.object = held;
-	}
+	if (outcome.error || order->watched)
+		outcome.object = *before;
+	else if (object >= 0 && order_look(object, "", &after) && lost_a_name(before, &after))
+		outcome.object = *before;
 	return outcome;
 }
 
@@ -287,8 +293,12 @@ struct order_outcome order_carry_out(struct order *order)
 			return not_made;
 		order->to.directory = to;
 	}
-	if (order->has_umask)
+	/* Each thread's own; most processes have the same. */
+	static _Thread_local int mine = -1;
+	if (order->has_umask && mine != (int)order->umask) {
 		(void)umask(order->umask);
+		mine = (int)order->umask;
+	}
 	return routines[order->kind](order);
 }
 

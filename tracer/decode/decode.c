@@ -69,6 +69,7 @@ void decoded_look_again(struct decoder *decoder, const struct target *target, st
 	struct effect *effect = decoded->effects;
 
 	decoded_release(decoded);
+	path_forget(decoder->cache);
 	path_resolve_held(decoder->cache, target, &decoded->request, &decoder->arena, &effect->object, &decoded->facts,
 			  &decoded->place);
 	if (decoded->to_request.path.data)
@@ -271,6 +272,7 @@ enum decode_state decode(struct decoder *decoder, const struct target *target, c
 			 const struct syscall_row *row, struct decoded *out)
 {
 	arena_reset(&decoder->arena);
+	path_forget(decoder->cache);
 	*out = (struct decoded){.effects = arena_alloc(&decoder->arena, sizeof(struct effect)), .count = 1, .row = row};
 	out->place.directory = out->to_place.directory = -1;
 	memset(out->effects, 0, sizeof(struct effect));

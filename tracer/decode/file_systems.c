@@ -36,7 +36,13 @@ struct entry {
 
 struct path_cache {
 	struct entry entries[CACHE_ENTRIES];
+	struct location_near near;
 };
+
+struct location_near *location_near(struct path_cache *cache)
+{
+	return &cache->near;
+}
 
 struct path_cache *path_cache_new(void)
 {

@@ -55,7 +55,7 @@ static int open_directory(const struct target *target, int start, const char *pa
 }
 
 /* "a/b/c/" as "a/b" and "c", and whether slashes follow; false when the end is not a plain name, or a name is too long. */
-static bool split(struct bytes path, char directory[PATH_MAX], char name[NAME_MAX + 1], bool *slashes)
+static bool split(struct bytes path, struct bytes *directory, char name[NAME_MAX + 1], bool *slashes)
 {
 	size_t given = path.size;
 	while (path.size > 0 && path.data[path.size - 1] == '/')
@@ -74,9 +74,24 @@ static bool split(struct bytes path, char directory[PATH_MAX], char name[NAME_MA
 		return false;
 	if (slash && before == 0)
 		before = 1;
-	memcpy(directory, path.data, before);
-	directory[before] = 0;
+	*directory = (struct bytes){path.data, before};
 	return true;
+}
+
+struct bytes location_directory(struct bytes path)
+{
+	char name[NAME_MAX + 1];
+	struct bytes directory;
+	bool slashes;
+
+	return split(path, &directory, name, &slashes) ? directory : BYTES_NONE;
+}
+
+bool location_stat_directory(struct location *location)
+{
+	if (!location->has_directory)
+		location->has_directory = location_stat(location->parent, "", &location->directory);
+	return location->has_directory;
 }
 
 /* A link at the end that names a neighbour, as libx.so.1 -> libx.so.1.2 does. */
@@ -101,30 +116,56 @@ static bool follow_neighbour(struct location *location)
 }
 
 /* There names such as /proc/self depend on who looks, and the way here may have led through one. */
-static bool on_procfs(struct path_cache *cache, const struct target *target, const struct location *location)
+static bool on_procfs(struct path_cache *cache, const struct target *target, struct location *location)
 {
-	struct statx parent;
-
 	if (location->exists)
 		return file_system_of(cache, target, location->parent, location->name, &location->status).procfs;
-	return !location_stat(location->parent, "", &parent) ||
-	       file_system_of(cache, target, location->parent, "", &parent).procfs;
+	return !location_stat_directory(location) ||
+	       file_system_of(cache, target, location->parent, "", &location->directory).procfs;
+}
+
+/* The directory that this very call named before, if it is the same. */
+static int open_near(struct path_cache *cache, const struct path_request *request, struct bytes directory,
+		     bool absolute, struct location *location)
+{
+	const struct location_near *near = location_near(cache);
+
+	if (!near->place || near->place->directory < 0 || near->absolute != absolute ||
+	    (!absolute && near->base != request->base) || !bytes_equal(near->directory, directory))
+		return -1;
+	location->view = near->view;
+	return fcntl(near->place->directory, F_DUPFD_CLOEXEC, 0);
+}
+
+static int open_parent(const struct target *target, struct bytes directory, bool absolute, int *start)
+{
+	char text[PATH_MAX];
+
+	if (directory.size == 0)
+		return fd_steal(start);
+	memcpy(text, directory.data, directory.size);
+	text[directory.size] = 0;
+	return open_directory(target, absolute ? target->root : *start, text);
 }
 
 /* The common case: two or three calls. False when it needs the careful walk. */
 static bool find_quickly(struct path_cache *cache, const struct target *target, int *start,
 			 const struct path_request *request, struct location *location)
 {
-	char directory[PATH_MAX];
+	struct bytes directory;
 
-	if (!split(request->path, directory, location->name, &location->slash))
+	if (!split(request->path, &directory, location->name, &location->slash))
 		return false;
 	bool absolute = request->path.data[0] == '/';
 	/* Relative to a directory inside another root: RESOLVE_IN_ROOT would take that directory for the root. */
 	if (!target->same_root && !absolute)
 		return false;
-	location->parent =
-	    directory[0] ? open_directory(target, absolute ? target->root : *start, directory) : fd_steal(start);
+	location->parent = open_near(cache, request, directory, absolute, location);
+	if (location->parent < 0) {
+		if (!absolute && (*start = path_base(target, request->base)) < 0)
+			return false;
+		location->parent = open_parent(target, directory, absolute, start);
+	}
 	if (location->parent < 0)
 		return false;
 	location->exists = location_stat(location->parent, location->name, &location->status);
@@ -141,36 +182,35 @@ static bool find_quickly(struct path_cache *cache, const struct target *target, 
 	return follow_neighbour(location);
 }
 
+static void find_base(const struct target *target, const struct path_request *request, struct location *location)
+{
+	if (!request->empty_is_base) {
+		location->error = ENOENT;
+		return;
+	}
+	location->parent = path_base(target, request->base);
+	location->exists = location->parent >= 0 && location_stat(location->parent, "", &location->status);
+	location->error = location->exists ? 0 : errno;
+}
+
 void location_find(struct path_cache *cache, const struct target *target, const struct path_request *request,
 		   struct location *location)
 {
 	*location = (struct location){.parent = -1, .entry = -1};
-	bool absolute = request->path.size > 0 && request->path.data[0] == '/';
-	int start CLEANUP_FD = -1;
-	if (!absolute) {
-		start = path_base(target, request->base);
-		if (start < 0) {
-			location->error = errno;
-			return;
-		}
-	}
 	if (request->path.size == 0) {
-		if (!request->empty_is_base) {
-			location->error = ENOENT;
-			return;
-		}
-		location->parent = fd_steal(&start);
-		location->exists = location_stat(location->parent, "", &location->status);
-		location->error = location->exists ? 0 : errno;
+		find_base(target, request, location);
 		return;
 	}
+	int start CLEANUP_FD = -1;
 	if (find_quickly(cache, target, &start, request, location))
 		return;
-	/* A name in the starting directory itself: that descriptor was taken for the parent. */
-	if (!absolute && start < 0)
-		start = fcntl(location->parent, F_DUPFD_CLOEXEC, 0);
 	struct location quick = *location;
-	location_walk(target, fd_steal(&start), request->path, request->follow, location);
+	if (request->path.data[0] != '/' && start < 0)
+		start = path_base(target, request->base);
+	if (request->path.data[0] != '/' && start < 0)
+		*location = (struct location){.parent = -1, .entry = -1, .error = errno};
+	else
+		location_walk(target, fd_steal(&start), request->path, request->follow, location);
 	/* The link's own entry is known by now, and stays so wherever it leads. */
 	location->slash = quick.slash;
 	location->entry = quick.entry;

@@ -101,16 +101,15 @@ static void set_place(struct path_facts *facts, const struct statx *status, stru
 	facts->procfs = about.kernel;
 }
 
-static void set_file_system(struct path_cache *cache, const struct target *target, const struct location *location,
+static void set_file_system(struct path_cache *cache, const struct target *target, struct location *location,
 			    struct path_facts *facts)
 {
-	struct statx parent;
-
 	if (location->exists)
 		set_place(facts, &location->status,
 			  file_system_of(cache, target, location->parent, location->name, &location->status));
-	else if (location_stat(location->parent, "", &parent))
-		set_place(facts, &parent, file_system_of(cache, target, location->parent, "", &parent));
+	else if (location_stat_directory(location))
+		set_place(facts, &location->directory,
+			  file_system_of(cache, target, location->parent, "", &location->directory));
 }
 
 void path_place_release(struct path_place *place)
@@ -140,6 +139,27 @@ static void hold(struct location *location, struct path_place *place)
 	place->directory = directory;
 }
 
+static void note_near(struct path_cache *cache, const struct path_request *request, const struct path_place *place,
+		      struct bytes view, struct arena *arena)
+{
+	struct bytes directory = location_directory(request->path);
+
+	if (!directory.data || !view.data)
+		return;
+	*location_near(cache) = (struct location_near){
+	    .place = place,
+	    .base = request->base,
+	    .absolute = request->path.data[0] == '/',
+	    .directory = directory,
+	    .view = arena_copy(arena, view),
+	};
+}
+
+void path_forget(struct path_cache *cache)
+{
+	location_near(cache)->place = NULL;
+}
+
 void path_resolve(struct path_cache *cache, const struct target *target, const struct path_request *request,
 		  struct arena *arena, struct effect_object *object, struct path_facts *facts)
 {
@@ -160,14 +180,15 @@ void path_resolve_held(struct path_cache *cache, const struct target *target, co
 	location_find(cache, target, request, &location);
 	facts->error = location.error;
 	facts->parent_exists = location.parent >= 0;
-	struct bytes directory = location.parent >= 0 ? where(location.parent, text) : BYTES_NONE;
+	struct bytes directory = location.view;
+	if (!directory.data && location.parent >= 0)
+		directory = where(location.parent, text);
 	if (!directory.data && location.parent >= 0)
 		directory = deep_path(location.parent, arena);
 	if (directory.data) {
-		struct statx parent;
 		const struct statx *mount = location.exists ? &location.status : NULL;
-		if (!mount && !target->same_mounts && location_stat(location.parent, "", &parent))
-			mount = &parent;
+		if (!mount && !target->same_mounts && location_stat_directory(&location))
+			mount = &location.directory;
 		set_views(target, arena, object, join(arena, directory, bytes_of(location.name)), location.parent,
 			  mount);
 		set_file_system(cache, target, &location, facts);
@@ -178,8 +199,13 @@ void path_resolve_held(struct path_cache *cache, const struct target *target, co
 		set_identity(object, facts, &location.status);
 	if (!bytes_equal(request->path, object->path))
 		object->as_given = request->path;
-	if (place)
-		hold(&location, place);
+	if (!place)
+		return;
+	bool walked = location.links > 0 || location.through_proc;
+	hold(&location, place);
+	/* Its name is known for the directory that was named, which a link followed by hand has left. */
+	if (place->directory >= 0 && !place->link && !walked)
+		note_near(cache, request, place, directory, arena);
 }
 
 void path_of_descriptor(struct path_cache *cache, const struct target *target, int fd, struct arena *arena,

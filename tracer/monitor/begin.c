@@ -223,6 +223,7 @@ bool session_begin(struct session *session, struct err *err)
 	(void)setsid();
 	monitor->protection.keeper = session->starting.keeper;
 	leave_inherited(monitor->config, session);
+	procfs_settle();
 	monitor->notify.listener = session->starting.listener;
 	notify_prepare(&monitor->notify);
 	if (!prepare_waiting(session, err))

@@ -78,13 +78,18 @@ static void let_pass(struct monitor *monitor, const struct stop *stop)
  * Back to receiving, unless enough do: the kernel wakes receivers in turn, and each further one makes the loop wander
  * over one more stack and CPU. Only an atomic exchange of the count decides, so that the last one never parks.
  */
-static void return_or_park(struct monitor *monitor)
+bool workers_rejoin(struct monitor *monitor)
 {
 	int idle = atomic_load(&monitor->idle_workers);
 
 	while (idle < RECEIVERS)
 		if (atomic_compare_exchange_weak(&monitor->idle_workers, &idle, idle + 1))
-			return;
+			return true;
+	return false;
+}
+
+static void park(struct monitor *monitor)
+{
 	atomic_fetch_add(&monitor->parked_workers, 1);
 	/* Who was the last receiver a moment ago may have found nobody parked: then a new worker was started instead. */
 	while (sem_wait(&monitor->unpark) != 0)
@@ -115,12 +120,14 @@ static void *work(void *argument)
 			continue;
 		bool received = ensure_receiver(monitor);
 		atomic_fetch_add(&monitor->busy_workers, 1);
+		worker->rejoined = false;
 		if (received)
 			worker_handle(worker, &stop);
 		else
 			let_pass(monitor, &stop);
 		atomic_fetch_sub(&monitor->busy_workers, 1);
-		return_or_park(monitor);
+		if (!worker->rejoined && !workers_rejoin(monitor))
+			park(monitor);
 	}
 	return NULL;
 }

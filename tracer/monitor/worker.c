@@ -453,6 +453,8 @@ void worker_handle(struct worker *worker, const struct stop *stop)
 	}
 	/* The slot first: once the task goes on, its next call may be another worker's. */
 	give_thread_back(worker, thread);
+	/* The task may run in our place and stop again before we are back: no third worker has to be brought in for that. */
+	worker->rejoined = workers_rejoin(monitor);
 	if (explained)
 		act_end(&monitor->actor, &act);
 	hold_end(monitor, held);

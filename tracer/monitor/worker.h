@@ -8,10 +8,13 @@
 struct worker {
 	struct monitor *monitor;
 	struct decoder decoder;
+	bool rejoined;       /* counted as one that receives: the rest of this stop takes no time */
 	bool may_perform;    /* umask and working directory are its own */
 	struct buf body;     /* records are encoded here, outside the lock */
 	struct thread spare; /* for a stop whose cache slots are all taken */
 };
 
+/* Count the caller as one that receives, because it soon will be. False when there are enough. */
+bool workers_rejoin(struct monitor *monitor);
 /* Explain the stop, act on it, record it, let the task go on. */
 void worker_handle(struct worker *worker, const struct stop *stop);

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 
 static int proc_fd = -1;
+static int own_descriptors = -1;
 
 bool procfs_open(struct err *err)
 {
@@ -27,6 +28,12 @@ bool procfs_open(struct err *err)
 	}
 	proc_fd = fd_steal(&fd);
 	return true;
+}
+
+void procfs_settle(void)
+{
+	/* Each component costs as much as the link itself. */
+	own_descriptors = openat(proc_fd, "self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 int procfs_root(void)
@@ -230,8 +237,8 @@ ssize_t procfs_own_fd(int fd, char *out, size_t size)
 {
 	char name[32];
 
-	snprintf(name, sizeof(name), "self/fd/%d", fd);
-	return procfs_link(proc_fd, name, out, size);
+	snprintf(name, sizeof(name), own_descriptors >= 0 ? "%d" : "self/fd/%d", fd);
+	return procfs_link(own_descriptors >= 0 ? own_descriptors : proc_fd, name, out, size);
 }
 
 static long fdinfo_number(int task, int fd, const char *field, int base)

@@ -41,7 +41,8 @@ bool bytes_path_below(struct bytes path, struct bytes directory);
 /*
  * A growing buffer with a limit. Appending past the limit or out of memory sets `failed` and drops the append, so that a
  * sequence of appends needs one check at its end; once failed, every later append is dropped too, so that what is held
- * is a true prefix. Appended data must not lie in the buffer itself. Zero-initialise with the limit set, or use buf_init().
+ * is a true prefix. Appended data must not lie in the buffer itself. Zero-initialise with the limit set, or use buf_init();
+ * the limit stays what it is while memory is held.
  */
 struct buf {
 	char *data; /* owned; NUL-terminated one byte past `size` once anything was appended */
@@ -55,15 +56,55 @@ void buf_init(struct buf *buf, size_t limit);
 void buf_free(struct buf *buf);
 /* Empty it and clear `failed`, keeping the memory. */
 void buf_reset(struct buf *buf);
-void buf_append(struct buf *buf, const void *data, size_t size);
-void buf_append_bytes(struct buf *buf, struct bytes bytes);
-void buf_append_text(struct buf *buf, const char *text);
-void buf_append_char(struct buf *buf, char c);
 /* Append formatted text that holds no bytes of the agent. */
 void buf_append_format(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* buf_reserve() where memory or the limit may not suffice. */
+char *buf_reserve_slow(struct buf *buf, size_t size);
+
 /* Make room for `size` bytes and return where to write them (advance with buf_commit), or NULL and `failed`. */
-char *buf_reserve(struct buf *buf, size_t size);
-void buf_commit(struct buf *buf, size_t size);
+static inline char *buf_reserve(struct buf *buf, size_t size)
+{
+	/* The capacity is within the limit and holds the NUL too: what fits it needs no other check. */
+	if (!buf->failed && size < buf->capacity - buf->size)
+		return buf->data + buf->size;
+	return buf_reserve_slow(buf, size);
+}
+
+static inline void buf_commit(struct buf *buf, size_t size)
+{
+	if (buf->failed || size >= buf->capacity - buf->size) {
+		buf->failed = true;
+		return;
+	}
+	buf->size += size;
+	buf->data[buf->size] = '\0';
+}
+
+static inline void buf_append(struct buf *buf, const void *data, size_t size)
+{
+	char *to = buf_reserve(buf, size);
+	if (!to)
+		return;
+	if (size != 0)
+		memcpy(to, data, size);
+	buf_commit(buf, size);
+}
+
+static inline void buf_append_bytes(struct buf *buf, struct bytes bytes)
+{
+	buf_append(buf, bytes.data, bytes.size);
+}
+
+static inline void buf_append_text(struct buf *buf, const char *text)
+{
+	buf_append(buf, text, strlen(text));
+}
+
+static inline void buf_append_char(struct buf *buf, char c)
+{
+	buf_append(buf, &c, 1);
+}
+
 /* What it holds; present (never NULL) even when empty. */
 struct bytes buf_bytes(const struct buf *buf);
 

@@ -1,5 +1,5 @@
 /*
- * Encodings of bytes as text: UTF-8 checking, Base64, Crockford Base32, hexadecimal, and the one terminal escaper.
+ * Encodings as text: UTF-8 checking, decimal numbers, Base64, Crockford Base32, hexadecimal, and the one terminal escaper.
  */
 #pragma once
 
@@ -13,6 +13,16 @@ bool text_is_utf8(struct bytes bytes);
 
 /* Decode the code point that the bytes start with. Returns how many bytes it takes, or 0 when it is not well-formed. */
 size_t text_utf8_decode(struct bytes bytes, uint32_t *code_point);
+
+/* How many decimal digits a number has: 1 to 20. */
+unsigned text_decimal_size(uint64_t value);
+
+/* Write the number with this many digits, zeros first, and no NUL; a longer number loses its first digits. Returns where
+   the text ends. */
+char *text_put_decimal(char *to, uint64_t value, unsigned digits);
+
+/* Append a decimal number. */
+void text_decimal(struct buf *out, uint64_t value);
 
 /* Append standard Base64 with padding (RFC 4648 section 4). */
 void text_base64(struct buf *out, struct bytes bytes);

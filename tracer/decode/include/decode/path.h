@@ -53,6 +53,8 @@ void path_place_release(struct path_place *place);
 struct path_cache;
 struct path_cache *path_cache_new(void);
 void path_cache_free(struct path_cache *cache);
+/* Places that were held are let go: nothing may refer to them any more. */
+void path_forget(struct path_cache *cache);
 
 /*
  * Resolve. Fills `object` (path, host_path, device, inode, type; as_given only when it differs from path) from memory of

@@ -22,6 +22,8 @@ struct task_status {
 
 /* Open /proc once, for the whole process. False when it is missing or is not procfs. */
 bool procfs_open(struct err *err);
+/* Keep what belongs to the calling process itself: in one that forks no other which looks into /proc afterwards. */
+void procfs_settle(void);
 /* The descriptor that procfs_open() made, or -1. */
 int procfs_root(void);
 
