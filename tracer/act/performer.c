@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -353,6 +354,26 @@ bool performers_has(const struct performers *performers, pid_t pid)
 		if (atomic_load(&performers->all[i].pid) == pid)
 			return true;
 	return false;
+}
+
+void performers_stop(struct performers *performers)
+{
+	enum { PATIENCE_MS = 1000 };
+
+	for (size_t i = 0; i < PERFORMERS_LIMIT; i++)
+		/* Who has it just now waits for a call that may be stuck. */
+		if (pthread_mutex_trylock(&performers->all[i].lock) == 0) {
+			retire(&performers->all[i]);
+			pthread_mutex_unlock(&performers->all[i].lock);
+		}
+	for (size_t i = 0, waited = 0; i < PERFORMERS_LIMIT; i++) {
+		pid_t pid;
+		while ((pid = atomic_load(&performers->all[i].pid)) != 0 && waited < 2 * PATIENCE_MS) {
+			if (waited++ == PATIENCE_MS)
+				(void)kill(pid, SIGKILL);
+			(void)poll(NULL, 0, 1);
+		}
+	}
 }
 
 void performers_end(struct performers *performers, performers_needed needed, void *context)

@@ -256,6 +256,7 @@ static void close_run(struct session *session)
 	record_run_finish(monitor, session->why == NULL, session->why);
 	pthread_mutex_unlock(&monitor->lock);
 	ring_finish(monitor->config->ring);
+	performers_stop(&monitor->performers);
 	/* Its processor time, which is the tree's, becomes ours, and with us the guardian's. */
 	for (int tries = 0; tries < KEEPER_TRIES && waitpid(session->starting.keeper, NULL, WNOHANG) == 0; tries++)
 		(void)poll(NULL, 0, 2);

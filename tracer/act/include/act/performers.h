@@ -31,5 +31,7 @@ void performers_init(struct performers *performers);
 bool performers_has(const struct performers *performers, pid_t pid);
 /* Does a process of the tree live in these namespaces still? */
 typedef bool (*performers_needed)(void *context, uint64_t user_namespace, uint64_t mount_namespace);
+/* End all of them, and wait until they are gone: whoever reaps orphans would be left with them. */
+void performers_stop(struct performers *performers);
 /* End those that nobody needs. */
 void performers_end(struct performers *performers, performers_needed needed, void *context);
