@@ -130,7 +130,7 @@ static char *json_copy(char *to, struct bytes from)
  * Write what comes before a value: the comma, and the key with its suffix. Returns where the value of `size` bytes goes,
  * which ends with json_commit(), or NULL when there is no room for all of it.
  */
-__attribute__((noinline)) static char *json_reserve(struct json *json, struct bytes key, struct bytes suffix, size_t size)
+static inline char *json_reserve(struct json *json, struct bytes key, struct bytes suffix, size_t size)
 {
 	unsigned level = json_level(json);
 	bool comma = !json->first[level];
@@ -163,7 +163,7 @@ static inline void json_commit(struct json *json, const char *end)
 }
 
 /* A value whose bytes are as they shall be, with its key. */
-static void json_raw(struct json *json, struct bytes key, struct bytes value)
+static inline void json_raw(struct json *json, struct bytes key, struct bytes value)
 {
 	char *to = json_reserve(json, key, BYTES_NONE, value.size);
 	if (to)

@@ -1,12 +1,12 @@
 /*
- * Encode a typical effect N times and print the nanoseconds that one record takes.
+ * Encode a typical effect N times and print the nanoseconds of processor time that one record takes.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "ledger/record.h"
 
 static const struct effect typical = {
@@ -32,6 +32,13 @@ static const struct effect typical = {
     .result = {.state = RESULT_OK, .has_value = true, .value = 17},
 };
 
+static uint64_t processor_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 int main(int argc, char **argv)
 {
 	enum { STEP_NS = 100000 }; /* between two effects, so that the clock's text changes as it does in a run */
@@ -43,7 +50,7 @@ int main(int argc, char **argv)
 		fputs("usage: encode_loop [N]\n", stderr);
 		return 64;
 	}
-	uint64_t begin = clock_monotonic_ns();
+	uint64_t begin = processor_ns();
 	for (long i = 0; i < count; i++) {
 		buf_reset(&body);
 		effect.mono_ns += STEP_NS;
@@ -54,7 +61,7 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	uint64_t taken = clock_monotonic_ns() - begin;
+	uint64_t taken = processor_ns() - begin;
 	printf("%" PRIu64 " ns per record of %zu bytes\n", taken / (uint64_t)count, body.size);
 	return 0;
 }

@@ -26,21 +26,24 @@ static void set_refused(struct act *act, int error, enum result_by by)
 	act->value = error;
 }
 
-void act_performed(const struct actor *actor, struct act *act, int error)
+void act_performed(struct act *act, int error)
 {
-	bool gone = error == 0 && !actor->backend->still_waiting(actor->backend->self, act->stop);
-
 	for (size_t i = 0; i < act->decoded->count; i++) {
 		struct effect *effect = &act->decoded->effects[i];
 		effect->how = HOW_performed;
 		effect->result = (struct effect_result){
 		    .state = error ? RESULT_FAILED : RESULT_OK,
 		    .error = error,
-		    .undelivered = gone,
 		};
 	}
 	act->pending = error ? PENDING_ERROR : PENDING_VALUE;
 	act->value = error;
+}
+
+void act_check_delivery(const struct actor *actor, struct act *act)
+{
+	if (act->value == 0 && !actor->backend->still_waiting(actor->backend->self, act->stop))
+		act->decoded->effects->result.undelivered = true;
 }
 
 struct effect_value *act_add_value(struct act *act, const char *name, enum effect_value_type type)
@@ -137,7 +140,7 @@ static bool is_missing(const struct actor *actor, const struct act *act)
 static void check_exec(const struct actor *actor, struct act *act)
 {
 	if (is_missing(actor, act)) {
-		act_performed(actor, act, ENOENT);
+		act_performed(act, ENOENT);
 		return;
 	}
 	if (!actor->keeps_privilege && gives_privilege(act->decoded)) {

@@ -134,7 +134,7 @@ void act_bind(const struct actor *actor, struct act *act)
 	}
 	socklen_t size;
 	const struct sockaddr *address = act_address(act, &size);
-	act_performed(actor, act, bind(socket, address, size) == 0 ? 0 : errno);
+	act_performed(act, bind(socket, address, size) == 0 ? 0 : errno);
 	if (result->state != RESULT_OK)
 		return;
 	if (act_socket_option(socket, SO_DOMAIN) == AF_UNIX)

@@ -58,11 +58,11 @@ static bool is_established(int socket)
 }
 
 /* On a socket that does not block: the call is over, the connection need not be. */
-static void answer_started(const struct actor *actor, struct act *act, int socket)
+static void answer_started(struct act *act, int socket)
 {
 	bool established = is_established(socket);
 
-	act_performed(actor, act, EINPROGRESS);
+	act_performed(act, EINPROGRESS);
 	for (size_t i = 0; i < act->decoded->count; i++) {
 		struct effect_result *result = &act->decoded->effects[i].result;
 		result->state = established ? RESULT_OK : RESULT_UNKNOWN;
@@ -120,9 +120,10 @@ static void connect_tcp(const struct actor *actor, struct act *act, int socket)
 	if (unblocked.ours && (limited || error == EALREADY))
 		let_wait(actor, act, started);
 	else if (error == EINPROGRESS)
-		answer_started(actor, act, socket);
+		answer_started(act, socket);
 	else
-		act_performed(actor, act, error);
+		act_performed(act, error);
+	act_check_delivery(actor, act);
 }
 
 void act_connect(const struct actor *actor, struct act *act)
@@ -135,7 +136,7 @@ void act_connect(const struct actor *actor, struct act *act)
 		connect_tcp(actor, act, socket);
 		break;
 	case KIND_UDP:
-		act_performed(actor, act, start(act, socket));
+		act_performed(act, start(act, socket));
 		break;
 	case KIND_OTHER:
 		act_let_go(actor, act);

@@ -427,7 +427,7 @@ static bool try_to_perform(const struct actor *actor, struct act *act, bool *mov
 		act->decoded->waits = WAITS_LEASE;
 	if (outcome.state != ORDER_DONE)
 		return false;
-	act_performed(actor, act, outcome.error);
+	act_performed(act, outcome.error);
 	settle(act, &order, &outcome);
 	/* Not what had been seen under the name: what it is, its descriptor tells. */
 	if (opened >= 0 && !order_is_as_seen(&order, &outcome))

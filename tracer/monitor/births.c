@@ -114,6 +114,9 @@ static void on_exec_event(struct monitor *monitor, const struct connector_event 
 		return;
 	/* The other threads are ending; the events that say so may come later than this one, and are still counted. */
 	process->leader_exited = false;
+	/* Seen where it happened, and known by the name that the process itself has for it. */
+	if (process->executable_ns > event->mono_ns)
+		return;
 	int task CLEANUP_FD = procfs_task(event->tgid);
 	ssize_t length = task < 0 ? -1 : procfs_link(task, "exe", path, sizeof(path));
 	if (length > 0)
@@ -167,13 +170,13 @@ static uint64_t find_parent(struct monitor *monitor, pid_t pid, const struct tas
 }
 
 /* See namespaces.h. The effect is the child's, which is where it shows. */
-static void compare_namespaces(struct monitor *monitor, struct process *process, int task)
+static bool compare_namespaces(struct monitor *monitor, struct process *process, int task)
 {
 	struct namespaces actual = {0};
 	const char *names[NAMESPACE_TYPES];
 
 	if (process->seen && !process->namespaces_stale)
-		return;
+		return false;
 	namespaces_read(task, &actual);
 	size_t count = process->seen ? 0 : namespaces_unexpected(&process->namespaces, &actual, names);
 	struct process *parent = count ? processes_find(&monitor->processes, process->parent_pid) : NULL;
@@ -186,9 +189,11 @@ static void compare_namespaces(struct monitor *monitor, struct process *process,
 	process->namespaces = actual;
 	if (count > 0)
 		record_found_namespaces(monitor, process, names, count);
+	return true;
 }
 
-struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid, const struct task_status *status)
+struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid, const struct task_status *status,
+				   bool *looked)
 {
 	enum lineage lineage;
 	char path[PATH_MAX];
@@ -210,7 +215,7 @@ struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid,
 		process->parent_pid = status->ppid;
 		process->threads = status->threads > 0 ? status->threads : 1;
 	}
-	compare_namespaces(monitor, process, task);
+	*looked = compare_namespaces(monitor, process, task);
 	process->start_ticks = status->start_ticks;
 	process->session = status->session;
 	process->group = status->group;

@@ -186,7 +186,18 @@ static void one_round(struct session *session)
 	struct monitor *monitor = session->monitor;
 	struct pollfd *waits = session->waits;
 
-	int ready = poll(waits, WAITS, poll_timeout(session));
+	/*
+	 * Births come one by one, and whoever needs to know them sooner asks for himself: to be woken for each one would
+	 * take the processor from those who wait for an answer.
+	 */
+	enum { REST_MS = 2 };
+	int timeout = poll_timeout(session);
+	waits[WAIT_CONNECTOR].fd = session->births_rest ? -1 : monitor->connector;
+	waits[WAIT_CONNECTOR].revents = 0;
+	if (session->births_rest && (timeout < 0 || timeout > REST_MS))
+		timeout = REST_MS;
+	int ready = poll(waits, WAITS, timeout);
+	session->births_rest = false;
 	if (session->alive_note_ns != 0 && clock_monotonic_ns() >= session->alive_note_ns)
 		note_who_is_alive(session);
 	if (ready <= 0)
@@ -196,6 +207,7 @@ static void one_round(struct session *session)
 		births_drain(monitor);
 		births_exits(monitor);
 		pthread_mutex_unlock(&monitor->lock);
+		session->births_rest = true;
 	}
 	if (waits[WAIT_KEEPER].revents)
 		on_keeper(session);

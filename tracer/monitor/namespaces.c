@@ -40,17 +40,20 @@ void namespaces_read(int task, struct namespaces *out)
 	out->known = out->own[NAMESPACE_TYPES - 1] != 0;
 }
 
+/* Places in `types`. */
+enum { TYPE_MOUNT = 2, TYPE_PID = 4, TYPE_USER = 6 };
+
+bool namespaces_of_names(const struct namespaces *namespaces, uint64_t *mounts, uint64_t *pids)
+{
+	*mounts = namespaces->own[TYPE_MOUNT];
+	*pids = namespaces->own[TYPE_PID];
+	return namespaces->known && *mounts != 0 && *pids != 0;
+}
+
 bool namespaces_may_be(const struct namespaces *namespaces, uint64_t user_namespace, uint64_t mount_namespace)
 {
-	bool may = true;
-
-	for (size_t i = 0; namespaces->known && i < NAMESPACE_TYPES; i++) {
-		if (strcmp(types[i].flag, "CLONE_NEWUSER") == 0)
-			may = may && namespaces->own[i] == user_namespace;
-		if (strcmp(types[i].flag, "CLONE_NEWNS") == 0)
-			may = may && namespaces->own[i] == mount_namespace;
-	}
-	return may;
+	return !namespaces->known ||
+	       (namespaces->own[TYPE_USER] == user_namespace && namespaces->own[TYPE_MOUNT] == mount_namespace);
 }
 
 size_t namespaces_unexpected(const struct namespaces *parent, const struct namespaces *actual,

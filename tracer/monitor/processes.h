@@ -28,6 +28,7 @@ struct process {
 	int pidfd;              /* watched for the exit when there is no connector; -1 otherwise */
 	char *executable;       /* owned */
 	size_t executable_size;
+	uint64_t executable_ns;       /* when it was learned at the stop of an exec; CLOCK_MONOTONIC */
 	struct namespaces namespaces; /* its own; before it was seen, what its parent said of its children */
 	bool confined;                /* one of its threads, or an ancestor, put itself under Landlock rules */
 	bool seen;                    /* at least one of its calls stopped */

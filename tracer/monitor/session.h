@@ -16,6 +16,7 @@ struct session {
 	struct pollfd waits[WAITS];
 	int scribe; /* pidfd */
 	bool agent_ended, detached, ended;
+	bool births_rest;       /* they were drained just now */
 	bool tree_was_ended;    /* by us */
 	const char *why;        /* the run is incomplete because of this */
 	uint64_t alive_note_ns; /* when to say who is still alive; 0: not */

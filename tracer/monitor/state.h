@@ -71,7 +71,9 @@ void record_run_finish(struct monitor *monitor, bool complete, const char *reaso
 
 /* births.c: call with the lock held. */
 void births_drain(struct monitor *monitor);
-struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid, const struct task_status *status);
+/* `looked`: its namespaces were read just now. */
+struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid, const struct task_status *status,
+				   bool *looked);
 void births_exits(struct monitor *monitor);
 /* A process of the tree ended: record it, forget it. */
 void births_end(struct monitor *monitor, struct process *process, int wait_status, uint64_t monotonic_ns);

@@ -88,15 +88,19 @@ void threads_drop_program(struct threads *threads, pid_t tid)
 			set[i].stale_memory = true;
 }
 
-bool thread_open(struct thread *thread, pid_t tid, pid_t tgid)
+bool thread_open(struct thread *thread, pid_t tid, struct task_status *status)
 {
 	struct target *target = &thread->target;
 
 	target->task = procfs_task(tid);
 	if (target->task < 0)
 		return false;
+	if (!procfs_status(target->task, status)) {
+		fd_close(&target->task);
+		return false;
+	}
 	target->tid = tid;
-	target->pid = tgid;
+	target->pid = status->tgid;
 	return true;
 }
 
@@ -158,13 +162,14 @@ void thread_settle(struct thread *thread, const struct own_context *own, uint64_
 	target->generation = generation;
 	thread->settled = true;
 	/* Unreadable (not dumpable, another user): taken for our own context, which is what most of them have. */
-	if (namespace_of(target->task, "ns/mnt", &mounts))
-		target->mount_namespace = mounts;
-	else
-		target->mount_namespace = own->mount_namespace;
+	if (!thread->told) {
+		bool known = namespace_of(target->task, "ns/mnt", &mounts);
+		target->mount_namespace = known ? mounts : own->mount_namespace;
+		if (!namespace_of(target->task, "ns/pid", &target->pid_namespace))
+			target->pid_namespace = own->pid_namespace;
+	}
+	thread->told = false;
 	target->same_mounts = target->mount_namespace == own->mount_namespace;
-	if (!namespace_of(target->task, "ns/pid", &target->pid_namespace))
-		target->pid_namespace = own->pid_namespace;
 	target->same_pids = target->pid_namespace == own->pid_namespace;
 	bool known = root_of(target->task, "root", &root);
 	target->same_root =

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "decode/target.h"
+#include "os/procfs.h"
 #include "processes.h"
 
 struct thread {
@@ -20,6 +21,7 @@ struct thread {
 	uint64_t umask_era;
 	bool stands; /* rights, standing and plain of the target are known */
 	struct rights rights;
+	bool told;       /* its namespaces are known from its process, which was looked at just now */
 	bool settled;    /* root and namespaces were looked up under target.generation */
 	bool never_wait; /* see struct act */
 	uint64_t last_use;
@@ -46,7 +48,7 @@ void thread_clear(struct thread *thread);
 /* Drop what is cached about memory and rights of `tid`, because it executes another program. */
 void threads_drop_program(struct threads *threads, pid_t tid);
 /* Look up what the thread is: descriptors, process id. False with errno when it is gone or /proc may not be read. */
-bool thread_open(struct thread *thread, pid_t tid, pid_t tgid);
+bool thread_open(struct thread *thread, pid_t tid, struct task_status *status);
 /* Still the thread that was opened? */
 bool thread_is_current(const struct thread *thread);
 /* Root, mounts and pid namespace compared with ours; `generation` is the tree's. */

@@ -43,20 +43,26 @@ static void unlock(struct monitor *monitor)
 static bool identify(struct monitor *monitor, struct thread *thread, pid_t tid)
 {
 	struct task_status status;
+	struct target *target = &thread->target;
 
-	int task CLEANUP_FD = procfs_task(tid);
-	if (task < 0 || !procfs_status(task, &status) || !thread_open(thread, tid, status.tgid))
+	if (!thread_open(thread, tid, &status))
 		return false;
 	/* The start time that names a process is its leader's. */
-	int leader CLEANUP_FD = status.tgid == tid ? fd_steal(&task) : procfs_task(status.tgid);
+	bool leads = status.tgid == tid;
+	int other CLEANUP_FD = leads ? -1 : procfs_task(status.tgid);
+	int leader = leads ? target->task : other;
 	struct task_status leader_status = status;
-	if (status.tgid != tid && (leader < 0 || !procfs_status(leader, &leader_status)))
+	if (!leads && (leader < 0 || !procfs_status(leader, &leader_status)))
 		return false;
 	lock(monitor);
-	struct process *process = births_first_sight(monitor, leader, status.tgid, &leader_status);
+	bool seen = false;
+	struct process *process = births_first_sight(monitor, leader, status.tgid, &leader_status, &seen);
 	if (process)
 		process->references++;
 	thread->process = process;
+	/* What has just been read of the leader need not be read again. */
+	thread->told = process && leads && seen &&
+		       namespaces_of_names(&process->namespaces, &target->mount_namespace, &target->pid_namespace);
 	/* Last: a slot that is only half known must not pass for a known one. */
 	thread->used = true;
 	unlock(monitor);
@@ -247,6 +253,7 @@ static void after_exec(struct worker *worker, struct thread *thread, const struc
 	lock(monitor);
 	if (thread->process && image->object.path.data) {
 		process_set_executable(thread->process, image->object.path);
+		thread->process->executable_ns = clock_monotonic_ns();
 		thread->process->refresh = false;
 	}
 	threads_drop_program(&monitor->threads, act->capture.pid);
@@ -329,7 +336,10 @@ static void prepare_act(struct worker *worker, struct thread *thread, const stru
 			thread->process->confined = true;
 		unlock(monitor);
 	}
-	if (handling != HANDLING_verify && handling != HANDLING_let_go && handling != HANDLING_refuse) {
+	/* Of an exec only one that finds nothing is answered by us. */
+	bool acts = handling == HANDLING_perform || handling == HANDLING_connect || handling == HANDLING_bind ||
+		    (handling == HANDLING_exec && !act->decoded->facts.exists);
+	if (acts && monitor->actor.results == RESULTS_perform) {
 		bool confined = thread->process ? thread->process->confined : monitor->confined;
 		thread_stand(thread, &monitor->rights, confined);
 	}

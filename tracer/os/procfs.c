@@ -61,8 +61,12 @@ const char *procfs_status_field(const char *text, const char *name)
 bool procfs_read(int directory, const char *name, char *text, size_t size)
 {
 	int fd CLEANUP_FD = openat(directory, name, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : fd_read_full(fd, text, size - 1);
+	ssize_t got = -1;
 
+	/* Files of one record, as these are, come whole in one read (seq_file of the kernel). */
+	do
+		got = fd < 0 ? -1 : read(fd, text, size - 1);
+	while (got < 0 && errno == EINTR && fd >= 0);
 	if (got < 0)
 		return false;
 	text[got] = 0;
