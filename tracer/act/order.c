@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -186,6 +187,42 @@ static long change_inode(const struct order *order, int object, const char *name
 	}
 }
 
+static long change_open_file(const struct order *order)
+{
+	int fd = order->place.directory;
+
+	switch (order->kind) {
+	case ORDER_MODE:
+		return fchmod(fd, order->mode);
+	case ORDER_OWNER:
+		return fchown(fd, order->user, order->group);
+	case ORDER_SET_XATTR:
+		return fsetxattr(fd, order->text, order->value, order->value_size, (int)order->flags);
+	case ORDER_REMOVE_XATTR:
+		return fremovexattr(fd, order->text);
+	case ORDER_TRUNCATE:
+		return ftruncate(fd, order->length);
+	default:
+		errno = EINVAL;
+		return -1;
+	}
+}
+
+/* Whatever its number means by now, the file is the one that the copy was made of. */
+static struct order_outcome change_descriptor(const struct order *order)
+{
+	struct order_identity held;
+	int fd = order->place.directory;
+
+	if (!order_look(fd, "", &held) || !path_is_ordinary(fd))
+		return not_made;
+	struct order_outcome outcome = outcome_of(change_open_file(order));
+	outcome.object = held;
+	if (!order_is_as_seen(order, &outcome))
+		outcome.descriptor = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return outcome;
+}
+
 /*
  * There is no object, for the reason `error`. The kernel may find another fault in the call before it would look for one:
  * it is asked about a name that cannot be there.
@@ -215,6 +252,8 @@ static struct order_outcome change(const struct order *order)
 	struct order_identity held = {0};
 	int object CLEANUP_FD = -1;
 
+	if (order->by_descriptor)
+		return change_descriptor(order);
 	if (place->name[0]) {
 		object = (int)syscall(SYS_openat2, place->directory, place->name, &how, sizeof(how));
 		if (object < 0)

@@ -61,6 +61,8 @@ struct order_identity {
 struct order {
 	enum order_kind kind;
 	struct order_place place, to;
+	bool
+	    by_descriptor; /* the call was given a descriptor: `place.directory` is a copy of it, for the very same file */
 	struct open_how how;
 	bool strict_flags; /* `how` is openat2(2)'s: unknown bits are an error */
 	mode_t mode, umask;

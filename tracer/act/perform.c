@@ -4,284 +4,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "compose.h"
 #include "handlers.h"
-#include "order.h"
 #include "os/descriptor.h"
-#include "os/memory.h"
 #include "os/procfs.h"
 #include "performer.h"
-
-/* The value of the n-th argument of this kind; 0 when the call has none. */
-static uint64_t argument(const struct act *act, enum arg_kind kind, size_t nth)
-{
-	const struct syscall_row *row = act->decoded->row;
-
-	for (size_t i = 0; i < SYSCALL_ARGS && row->args[i].name; i++)
-		if (row->args[i].kind == kind && nth-- == 0)
-			return act->stop->args[i];
-	return 0;
-}
-
-static bool has_argument(const struct act *act, enum arg_kind kind)
-{
-	const struct syscall_row *row = act->decoded->row;
-
-	for (size_t i = 0; i < SYSCALL_ARGS && row->args[i].name; i++)
-		if (row->args[i].kind == kind)
-			return true;
-	return false;
-}
-
-static bool copy_text(struct order *order, struct bytes text)
-{
-	if (!text.data || text.size >= sizeof(order->text))
-		return false;
-	memcpy(order->text, text.data, text.size);
-	order->text[text.size] = 0;
-	return true;
-}
-
-/* The name of an extended attribute as it was read for the record. */
-static bool copy_attribute_name(const struct act *act, struct order *order)
-{
-	const struct effect *effect = act->decoded->effects;
-
-	for (size_t i = 0; i < effect->value_count; i++)
-		if (strcmp(effect->values[i].name, "name") == 0 && effect->values[i].type == VALUE_BYTES)
-			return copy_text(order, effect->values[i].bytes);
-	return false;
-}
-
-static bool order_open_file(const struct act *act, struct order *order)
-{
-	const struct decoded *decoded = act->decoded;
-	uint64_t size = argument(act, ARG_size, 0);
-
-	order->kind = ORDER_OPEN;
-	order->how = decoded->how;
-	order->strict_flags = has_argument(act, ARG_open_how);
-	/* Another layout of the structure, or rules about the way here, which was gone already. */
-	if (order->strict_flags && (size != sizeof(struct open_how) || order->how.resolve != 0))
-		return false;
-	/* linkat(2) gives a file without a name one by who opened it. */
-	if ((order->how.flags & O_TMPFILE) == O_TMPFILE)
-		return false;
-	return !decoded->facts.exists || S_ISREG(decoded->facts.mode) || S_ISDIR(decoded->facts.mode);
-}
-
-static bool order_directory(const struct act *act, struct order *order)
-{
-	order->kind = ORDER_MKDIR;
-	order->mode = (mode_t)argument(act, ARG_mode, 0);
-	return true;
-}
-
-static bool order_node(const struct act *act, struct order *order)
-{
-	/* bind(2) makes nodes as well. */
-	if (!has_argument(act, ARG_dev))
-		return false;
-	order->kind = ORDER_MKNOD;
-	order->mode = (mode_t)argument(act, ARG_mode, 0);
-	order->device = (dev_t)(uint32_t)argument(act, ARG_dev, 0);
-	return true;
-}
-
-/* open(2) and mknod(2) make files. */
-static bool order_file(const struct act *act, struct order *order)
-{
-	return act->decoded->opens ? order_open_file(act, order) : order_node(act, order);
-}
-
-static bool order_removal(const struct act *act, struct order *order)
-{
-	order->kind = ORDER_REMOVE;
-	order->flags = act->decoded->at_flags;
-	/* rmdir(2) has no flags, and unlink(2) none either. */
-	if (!has_argument(act, ARG_at_flags) && act->decoded->effects->kind == EFFECT_dir_delete)
-		order->flags = AT_REMOVEDIR;
-	return true;
-}
-
-static bool order_rename(const struct act *act, struct order *order)
-{
-	order->kind = ORDER_RENAME;
-	order->flags = (uint32_t)argument(act, ARG_rename_flags, 0);
-	return true;
-}
-
-static bool order_link(const struct act *act, struct order *order)
-{
-	order->kind = act->decoded->request.path.size == 0 ? ORDER_LINK_DESCRIPTOR : ORDER_LINK;
-	order->flags = act->decoded->at_flags;
-	return true;
-}
-
-static bool order_symlink(const struct act *act, struct order *order)
-{
-	order->kind = ORDER_SYMLINK;
-	return copy_text(order, act->decoded->effects->to_text);
-}
-
-static bool order_mode(const struct act *act, struct order *order)
-{
-	order->kind = ORDER_MODE;
-	order->mode = (mode_t)argument(act, ARG_mode, 0);
-	return has_argument(act, ARG_mode);
-}
-
-static bool order_owner(const struct act *act, struct order *order)
-{
-	order->kind = ORDER_OWNER;
-	order->user = (uid_t)argument(act, ARG_id, 0);
-	order->group = (gid_t)argument(act, ARG_id, 1);
-	return true;
-}
-
-static bool order_times(const struct act *act, struct order *order)
-{
-	order->kind = ORDER_TIMES;
-	order->has_times = act->decoded->has_times;
-	memcpy(order->times, act->decoded->times, sizeof(order->times));
-	return true;
-}
-
-static bool order_xattr(const struct act *act, struct order *order)
-{
-	const struct syscall_row *row = act->decoded->row;
-
-	/* The structure of setxattrat(2) is in memory, and its size an argument of its own. */
-	if (!copy_attribute_name(act, order) || (has_argument(act, ARG_size) && !has_argument(act, ARG_xattr_flags)))
-		return false;
-	order->kind = has_argument(act, ARG_size) ? ORDER_SET_XATTR : ORDER_REMOVE_XATTR;
-	order->flags = (uint32_t)argument(act, ARG_xattr_flags, 0);
-	order->value_size = (size_t)argument(act, ARG_size, 0);
-	if (order->kind == ORDER_REMOVE_XATTR || order->value_size == 0)
-		return true;
-	uint64_t address = 0;
-	for (size_t i = 1; i < SYSCALL_ARGS && row->args[i].name; i++)
-		if (row->args[i].kind == ARG_size)
-			address = act->stop->args[i - 1];
-	void *value =
-	    order->value_size > ORDER_VALUE_LIMIT ? NULL : arena_alloc(&act->decoder->arena, order->value_size);
-	order->value = value;
-	return value && memory_read(act->target->memory, address, value, order->value_size) == 0;
-}
-
-static bool order_truncation(const struct act *act, struct order *order)
-{
-	struct rlimit limit;
-
-	/* truncate(2); by descriptor it is the kernel's. */
-	if (!has_argument(act, ARG_path))
-		return false;
-	order->kind = ORDER_TRUNCATE;
-	order->length = (int64_t)argument(act, ARG_long, 0);
-	/* Beyond its limit a process is sent SIGXFSZ: its own call must do that. */
-	return order->length < 0 ||
-	       (prlimit(act->target->tid, RLIMIT_FSIZE, NULL, &limit) == 0 && (rlim_t)order->length <= limit.rlim_cur);
-}
-
-/* How a call of this kind becomes an order; false: it cannot, or not this one. */
-typedef bool (*composer)(const struct act *act, struct order *order);
-
-static const composer composers[EFFECT_KIND_COUNT] = {
-    [EFFECT_file_create] = order_file,     [EFFECT_file_write] = order_file,
-    [EFFECT_dir_create] = order_directory, [EFFECT_node_create] = order_node,
-    [EFFECT_file_delete] = order_removal,  [EFFECT_dir_delete] = order_removal,
-    [EFFECT_file_rename] = order_rename,   [EFFECT_file_link] = order_link,
-    [EFFECT_file_symlink] = order_symlink, [EFFECT_file_mode] = order_mode,
-    [EFFECT_file_owner] = order_owner,     [EFFECT_file_times] = order_times,
-    [EFFECT_file_xattr] = order_xattr,     [EFFECT_file_truncate] = order_truncation,
-};
-
-static bool follows_links(enum order_kind kind)
-{
-	return kind == ORDER_OPEN || kind >= ORDER_MODE;
-}
-
-/* Capabilities count in a user namespace, and mount points in a mount namespace. */
-static bool lives_elsewhere(const struct target *target)
-{
-	return target->standing == RIGHTS_ELSEWHERE || !target->same_mounts;
-}
-
-/* On a file system of the disk or of memory, whose objects are the same whoever looks. */
-static bool copy_place(const struct act *act, enum order_kind kind, const struct path_request *request,
-		       const struct path_place *held, const struct path_facts *facts, struct order_place *place)
-{
-	/* A link leads from the root of whoever follows it. */
-	bool rooted = act->target->same_root || lives_elsewhere(act->target);
-
-	place->follow = request->follow && rooted && follows_links(kind);
-	if (held->directory < 0 || !facts->local || facts->procfs || (held->link && !place->follow))
-		return false;
-	place->directory = held->directory;
-	place->link = held->link;
-	memcpy(place->name, held->name, sizeof(place->name));
-	return true;
-}
-
-/* A path without its last component is walked again with the rights of whoever we act for. */
-static bool copy_way(const struct act *act, const struct path_request *request, struct order_place *place)
-{
-	const struct target *target = act->target;
-	bool absolute = request->path.size > 0 && request->path.data[0] == '/';
-	size_t size = request->path.size;
-
-	while (size > 0 && request->path.data[size - 1] == '/')
-		size--;
-	while (place->name[0] && size > 0 && request->path.data[size - 1] != '/')
-		size--;
-	/* Whoever lives there has its root as root; a thread of ours has not. */
-	bool rooted = target->same_root || lives_elsewhere(target);
-	if (size >= sizeof(place->path) || (!absolute && !rooted))
-		return false;
-	memcpy(place->path, request->path.data, size);
-	place->path[size] = 0;
-	place->walk = true;
-	place->in_root = absolute && !rooted;
-	place->base = absolute ? (rooted ? AT_FDCWD : target->root) : path_base(target, request->base);
-	return absolute || place->base >= 0;
-}
-
-static bool compose(const struct actor *actor, const struct act *act, struct order *order)
-{
-	const struct decoded *decoded = act->decoded;
-	composer compose_kind = composers[decoded->effects->kind];
-	bool two = has_argument(act, ARG_name_to);
-
-	if (two && !decoded->to_request.path.data)
-		return false;
-	if (!compose_kind || !decoded->request.path.data || decoded->unreadable > 0 || !compose_kind(act, order))
-		return false;
-	order->at_flags = decoded->at_flags;
-	order->watched = atomic_load(&actor->inotify);
-	if (!copy_place(act, order->kind, &decoded->request, &decoded->place, &decoded->facts, &order->place) ||
-	    (two &&
-	     !copy_place(act, order->kind, &decoded->to_request, &decoded->to_place, &decoded->to_facts, &order->to)))
-		return false;
-	/* A directory without a name of its own: "." and "..", about which each call has rules of its own. */
-	bool nameless = !order->place.name[0] && !follows_links(order->kind) && order->kind != ORDER_LINK_DESCRIPTOR;
-	if (nameless || (two && !order->to.name[0]) || (order->kind == ORDER_OPEN && !order->place.name[0]))
-		return false;
-	const struct effect_object *object = &decoded->effects->object;
-	order->before = (struct order_identity){
-	    .known = decoded->facts.exists,
-	    .dev_major = object->dev_major,
-	    .dev_minor = object->dev_minor,
-	    .ino = object->ino,
-	    .mode = (uint16_t)decoded->facts.mode,
-	    .links = decoded->facts.links,
-	};
-	return true;
-}
 
 /*
  * The kernel gives out the descriptor before it opens: when there is none left, nothing is opened or made. The size of the
@@ -312,14 +44,15 @@ static struct order_outcome carry_out(const struct actor *actor, const struct ac
 	const struct decoded *decoded = act->decoded;
 	struct order_outcome outcome = {.state = ORDER_NOT_MADE, .descriptor = -1};
 
-	if (act->target->plain && !lives_elsewhere(act->target))
+	if (act->target->plain && !order_lives_elsewhere(act->target))
 		return order_carry_out(order);
-	bool two = has_argument(act, ARG_name_to);
+	bool two = order_has_argument(act, ARG_name_to);
 	bool lost = false;
-	if (!copy_way(act, &decoded->request, &order->place) ||
-	    (two && !copy_way(act, &decoded->to_request, &order->to))) {
+	bool walks = !order->by_descriptor;
+	if (walks && (!order_copy_way(act, &decoded->request, &order->place) ||
+		      (two && !order_copy_way(act, &decoded->to_request, &order->to)))) {
 		;
-	} else if (lives_elsewhere(act->target)) {
+	} else if (order_lives_elsewhere(act->target)) {
 		(void)performer_carry_out(actor->performers, act->target, order, &outcome, &lost);
 	} else if (rights_adopt(actor->rights, act->target->rights)) {
 		outcome = order_carry_out(order);
@@ -399,12 +132,13 @@ static bool complete(const struct actor *actor, struct act *act, struct order *o
 	return order->has_umask;
 }
 
-static struct order_outcome link_descriptor(const struct actor *actor, struct act *act, struct order *order)
+/* The very file, not another opening of it: who opened it counts, and for what. */
+static struct order_outcome carry_out_on_copy(const struct actor *actor, struct act *act, struct order *order)
 {
-	/* The very file, not another opening of it: who opened it counts. */
-	int descriptor CLEANUP_FD = descriptor_copy(act->target->tid, act->target->pid, act->decoded->request.base);
+	int number = order->by_descriptor ? (int)order_argument(act, ARG_fd, 0) : act->decoded->request.base;
+	int descriptor CLEANUP_FD = descriptor_copy(act->target->tid, act->target->pid, number);
 
-	if (descriptor < 0 || !act->target->plain)
+	if (descriptor < 0 || (!order->by_descriptor && !act->target->plain))
 		return (struct order_outcome){.state = ORDER_NOT_MADE, .descriptor = -1};
 	order->place.directory = descriptor;
 	return carry_out(actor, act, order);
@@ -416,10 +150,10 @@ static bool try_to_perform(const struct actor *actor, struct act *act, bool *mov
 	struct order order = {.place.base = -1, .to.base = -1};
 
 	*moved = false;
-	if (!may_perform(actor, act) || !compose(actor, act, &order) || !complete(actor, act, &order))
+	if (!may_perform(actor, act) || !order_compose(actor, act, &order) || !complete(actor, act, &order))
 		return false;
-	struct order_outcome outcome =
-	    order.kind == ORDER_LINK_DESCRIPTOR ? link_descriptor(actor, act, &order) : carry_out(actor, act, &order);
+	bool copied = order.by_descriptor || order.kind == ORDER_LINK_DESCRIPTOR;
+	struct order_outcome outcome = copied ? carry_out_on_copy(actor, act, &order) : carry_out(actor, act, &order);
 	int opened CLEANUP_FD = outcome.descriptor;
 	decoded_release(act->decoded);
 	*moved = outcome.state == ORDER_MOVED;

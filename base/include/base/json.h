@@ -38,8 +38,8 @@ void json_at_uint_text(struct json *json, struct bytes key, uint64_t value);
 void json_at_bool(struct json *json, struct bytes key, bool value);
 
 /*
- * Containers; `key` is NULL inside an array and at the top. Keys are names that this program made up: letters, digits
- * and what else needs no escape, which is checked in debug builds.
+ * Containers; `key` is NULL inside an array and at the top. Keys are constants of this program, of ASCII that needs no
+ * escape: they are written as they are.
  */
 static inline void json_begin_object(struct json *json, const char *key)
 {
