@@ -311,8 +311,10 @@ static void json_number(struct json *json, struct bytes key, bool negative, uint
 
 void json_at_int(struct json *json, struct bytes key, int64_t value)
 {
-	uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
-	json_number(json, key, value<0, magnitude, magnitude> json_integer_max);
+	bool negative = value < 0;
+	uint64_t magnitude = negative ? -(uint64_t)value : (uint64_t)value;
+	bool exact = magnitude <= json_integer_max;
+	json_number(json, key, negative, magnitude, !exact);
 }
 
 void json_at_uint(struct json *json, struct bytes key, uint64_t value)

@@ -80,6 +80,7 @@ static const struct {
     {SECURITYFS_MAGIC, {.local = true, .kernel = true}},
     {BINFMTFS_MAGIC, {.local = true, .kernel = true}},
     {ANON_INODE_FS_MAGIC, {.local = true, .kernel = true}},
+    {DEVPTS_SUPER_MAGIC, {.local = true, .kernel = true}},
     {PROC_SUPER_MAGIC, {.local = true, .kernel = true, .procfs = true}},
     {SYSFS_MAGIC, {.local = true, .kernel = true}},
     {CGROUP_SUPER_MAGIC, {.local = true, .kernel = true}},

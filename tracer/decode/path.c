@@ -73,6 +73,8 @@ static void set_identity(struct effect_object *object, struct path_facts *facts,
 	facts->exists = true;
 	facts->mode = status->stx_mode;
 	facts->links = status->stx_nlink;
+	facts->device_major = status->stx_rdev_major;
+	facts->device_minor = status->stx_rdev_minor;
 	facts->device = makedev(status->stx_dev_major, status->stx_dev_minor);
 	facts->ino = status->stx_ino;
 }

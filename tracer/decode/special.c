@@ -42,6 +42,25 @@ static enum effect_kind open_kind(const struct reading *reading, uint64_t flags)
 	return EFFECT_file_read;
 }
 
+/*
+ * Devices that everybody opens, and that wait for nobody (Documentation/admin-guide/devices.txt of the kernel): the bin and
+ * its like, pseudo terminals, and the terminal of one's own, which at worst has the call made again.
+ */
+static bool opens_at_once(const struct path_facts *facts)
+{
+	enum { MEMORY = 1, TERMINAL = 5, PTS_FIRST = 136, PTS_LAST = 143 };
+	const uint32_t memory =
+	    1u << 3 /* null */ | 1u << 5 /* zero */ | 1u << 7 /* full */ | 1u << 8 /* random */ | 1u << 9 /* urandom */;
+
+	if (!S_ISCHR(facts->mode))
+		return false;
+	if (facts->device_major == MEMORY)
+		return facts->device_minor < 32 && (memory >> facts->device_minor & 1);
+	if (facts->device_major == TERMINAL)
+		return facts->device_minor == 0 /* tty */ || facts->device_minor == 2 /* ptmx */;
+	return facts->device_major >= PTS_FIRST && facts->device_major <= PTS_LAST;
+}
+
 void special_open(struct reading *reading)
 {
 	uint64_t flags = reading->open_flags;
@@ -64,7 +83,8 @@ void special_open(struct reading *reading)
 		return;
 	}
 	/* Opening a FIFO waits for its other end, and a device for whatever its driver likes. */
-	if (reading->out->facts.exists && (S_ISFIFO(mode) || S_ISCHR(mode) || S_ISBLK(mode)))
+	if (reading->out->facts.exists && (S_ISFIFO(mode) || S_ISCHR(mode) || S_ISBLK(mode)) &&
+	    !opens_at_once(&reading->out->facts))
 		reading->out->waits = WAITS_PEER;
 }
 

@@ -31,11 +31,12 @@ struct path_facts {
 	bool parent_exists; /* the directory that would hold it was found */
 	uint32_t mode;      /* st_mode when it exists */
 	uint32_t links;
-	uint64_t mount;  /* statx mount id; of the parent when it does not exist */
-	uint64_t device; /* makedev() of the same */
-	uint64_t ino;    /* when it exists */
-	bool local;      /* on a local file system, whose calls do not wait for anybody */
-	bool procfs;     /* on procfs, sysfs or cgroupfs */
+	uint32_t device_major, device_minor; /* which device it is, when it is one */
+	uint64_t mount;                      /* statx mount id; of the parent when it does not exist */
+	uint64_t device;                     /* makedev() of the same */
+	uint64_t ino;                        /* when it exists */
+	bool local;                          /* on a local file system, whose calls do not wait for anybody */
+	bool procfs;                         /* on procfs, sysfs or cgroupfs */
 };
 
 /*
