@@ -50,7 +50,8 @@ static int key_char(const struct entry *entry, size_t at)
 static int compare_entries(const struct entry *left, const struct entry *right)
 {
 	size_t at = left->name.size < right->name.size ? left->name.size : right->name.size;
-	int order = memcmp(left->name.data, right->name.data, at);
+	/* An empty name may have no data at all. */
+	int order = at == 0 ? 0 : memcmp(left->name.data, right->name.data, at);
 	while (order == 0) {
 		int a = key_char(left, at), b = key_char(right, at);
 		if (a == 0 && b == 0)

@@ -76,7 +76,7 @@ static pid_t start_shell(const char *text)
 
 static void programs_vfork(void)
 {
-	char text[64];
+	char text[160];
 
 	for (int i = 0; i < 10; i++) {
 		snprintf(text, sizeof(text), "umask 0%d2; echo %d > written-%d; mkdir made-%d", i % 8, i, i, i);

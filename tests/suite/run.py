@@ -330,6 +330,24 @@ def tests_of_rr(folder):
             yield Test(as_user(name) if user else name, [str(path)], user, read_rr)
 
 
+# One case that waits for ever would hide the others.
+KERNEL_BY_CASE = ("seccomp_bpf",)
+
+
+def cases_of(program):
+    """The cases of a program that was made with the kernel's harness, from its list of them: three columns."""
+    lines = run([program, "-l"]).splitlines()
+    variant, test = lines[0].index("VARIANT"), lines[0].index("TEST")
+    for block in "\n".join(lines[1:]).split("-" * 20):
+        rows = [line for line in block.splitlines() if line.strip("- ")]
+        if not rows:
+            continue
+        fixture = rows[0][:variant].strip()
+        variants = [name for name in (row[variant:test].strip() for row in rows) if name]
+        for case in (name for name in (row[test:].strip() for row in rows) if name):
+            yield from [f"{fixture}.{name}.{case}" for name in variants] or [f"{fixture}.{case}"]
+
+
 def tests_of_kernel(folder):
     base = folder / "tools" / "testing" / "selftests"
     for part in KERNEL:
@@ -338,8 +356,13 @@ def tests_of_kernel(folder):
                 program = file.read(4) == b"\x7fELF"
             if program and os.access(path, os.X_OK) and not path.name.startswith("load_address"):
                 # They look for their helpers in the folder that they were built in.
-                command = ["sh", "-c", "cd \"${0%/*}\" && exec \"$0\"", str(path)]
-                yield Test(f"kernel/{part}/{path.name}", command, None, read_tap)
+                command = ["sh", "-c", "cd \"${0%/*}\" && exec \"$0\" \"$@\"", str(path)]
+                name = f"kernel/{part}/{path.name}"
+                if path.name in KERNEL_BY_CASE:
+                    for case in cases_of(path):
+                        yield Test(f"{name}/{case}", [*command, "-r", case], None, read_tap)
+                else:
+                    yield Test(name, command, None, read_tap)
 
 
 # Running one
@@ -476,6 +499,8 @@ def state_of(seen):
 
 def describe(verdict, other):
     """Only the cases in which it is unlike the other."""
+    if LIMIT in (verdict["exit"], other["exit"]):
+        return f"exit: {verdict['exit']}"
     unlike = [key for key in {**verdict, **other} if verdict.get(key) != other.get(key)]
     # The verdict of the whole follows from the cases.
     keys = [key for key in unlike if key != "exit"][:SHOWN_CASES] or unlike or ["exit"]

@@ -74,6 +74,11 @@ static bool same_groups(const struct rights *one, const struct rights *other)
 	       memcmp(one->groups, other->groups, one->group_count * sizeof(one->groups[0])) == 0;
 }
 
+bool rights_same_ids(const struct rights *one, const struct rights *other)
+{
+	return one->file_user == other->file_user && one->file_group == other->file_group && same_groups(one, other);
+}
+
 enum rights_standing rights_compare(const struct rights *own, const struct rights *theirs)
 {
 	const uint64_t switching = 1ull << CAP_SETUID | 1ull << CAP_SETGID;
@@ -82,8 +87,7 @@ enum rights_standing rights_compare(const struct rights *own, const struct right
 		return RIGHTS_UNKNOWN;
 	if (own->user_namespace != theirs->user_namespace)
 		return RIGHTS_ELSEWHERE;
-	if (own->file_user == theirs->file_user && own->file_group == theirs->file_group &&
-	    own->effective == theirs->effective && same_groups(own, theirs))
+	if (rights_same_ids(own, theirs) && own->effective == theirs->effective)
 		return RIGHTS_SAME;
 	if ((own->effective & switching) == switching && (theirs->effective & ~own->permitted) == 0)
 		return RIGHTS_ADOPTABLE;
@@ -118,6 +122,20 @@ static bool set_all(const struct rights *own, const struct rights *from, const s
 {
 	return (same_groups(from, to) || syscall(SYS_setgroups, to->group_count, to->groups) == 0) &&
 	       set_file_ids(to->file_user, to->file_group) && set_effective(own->permitted, to->effective);
+}
+
+bool rights_take_ids(const struct rights *theirs)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_setgroups, theirs->group_count, theirs->groups) != 0 ||
+	    !set_file_ids(theirs->file_user, theirs->file_group) || syscall(SYS_capget, &header, data) != 0)
+		return false;
+	/* Another fsuid than root's took some of them away. */
+	data[0].effective = data[0].permitted;
+	data[1].effective = data[1].permitted;
+	return syscall(SYS_capset, &header, data) == 0;
 }
 
 bool rights_adopt(const struct rights *own, const struct rights *theirs)

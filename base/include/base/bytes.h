@@ -72,7 +72,7 @@ static inline char *buf_reserve(struct buf *buf, size_t size)
 
 static inline void buf_commit(struct buf *buf, size_t size)
 {
-	if (buf->failed || size >= buf->capacity - buf->size) {
+	if (buf->failed || !buf->data || size >= buf->capacity - buf->size) {
 		buf->failed = true;
 		return;
 	}

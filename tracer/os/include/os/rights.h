@@ -43,5 +43,11 @@ enum rights_standing rights_compare(const struct rights *own, const struct right
  * refuses; then the thread has its own rights. Between this and rights_return() nothing but the one call may be made.
  */
 bool rights_adopt(const struct rights *own, const struct rights *theirs);
+/*
+ * For good: their file ids and groups as the calling thread's user namespace counts them, and every capability that it
+ * may have. Numbers of another namespace must not come here: whoever has no number there shows as nobody.
+ */
+bool rights_take_ids(const struct rights *theirs);
+bool rights_same_ids(const struct rights *one, const struct rights *other);
 /* Back to our own from theirs. A thread that cannot come back must not go on: the process ends. */
 void rights_return(const struct rights *own, const struct rights *theirs);
