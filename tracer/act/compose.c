@@ -8,6 +8,7 @@
 
 #include "compose.h"
 #include "os/memory.h"
+#include "os/procfs.h"
 
 /* The value of the n-th argument of this kind; 0 when the call has none. */
 uint64_t order_argument(const struct act *act, enum arg_kind kind, size_t nth)
@@ -169,13 +170,13 @@ static bool order_xattr(const struct act *act, struct order *order)
 
 static bool order_truncation(const struct act *act, struct order *order)
 {
-	struct rlimit limit;
+	uint64_t limit;
 
 	order->kind = ORDER_TRUNCATE;
 	order->length = (int64_t)order_argument(act, ARG_long, 0);
 	/* Beyond its limit a process is sent SIGXFSZ: its own call must do that. */
-	return order->length < 0 ||
-	       (prlimit(act->target->tid, RLIMIT_FSIZE, NULL, &limit) == 0 && (rlim_t)order->length <= limit.rlim_cur);
+	return order->length < 0 || (procfs_limit(act->target->task, act->target->tid, RLIMIT_FSIZE, &limit) &&
+				     (uint64_t)order->length <= limit);
 }
 
 /* How a call of this kind becomes an order; false: it cannot, or not this one. */

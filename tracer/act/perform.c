@@ -22,10 +22,10 @@
 static bool has_room(const struct target *target)
 {
 	struct stat folder;
-	struct rlimit limit;
+	uint64_t limit;
 
 	return fstatat(target->task, "fd", &folder, 0) == 0 && folder.st_size > 0 &&
-	       prlimit(target->tid, RLIMIT_NOFILE, NULL, &limit) == 0 && (rlim_t)folder.st_size < limit.rlim_cur;
+	       procfs_limit(target->task, target->tid, RLIMIT_NOFILE, &limit) && (uint64_t)folder.st_size < limit;
 }
 
 static bool may_perform(const struct actor *actor, const struct act *act)

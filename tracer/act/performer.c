@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/nsfs.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -18,10 +20,11 @@
 #include "os/procfs.h"
 
 /* What goes with an order: the descriptors that it names by number. */
-enum passed { PASSED_TASK, PASSED_ROOT, PASSED_PLACE, PASSED_BASE, PASSED_TO, PASSED_TO_BASE, PASSED_COUNT };
+enum passed { PASSED_ROOT, PASSED_PLACE, PASSED_BASE, PASSED_TO, PASSED_TO_BASE, PASSED_COUNT };
 
 struct parcel {
 	struct order order;
+	uint64_t effective; /* capabilities of whoever it is for */
 	bool has[PASSED_COUNT];
 };
 
@@ -101,39 +104,70 @@ static bool move_in(int task)
 	return mine.st_ino == theirs.st_ino || setns(user, CLONE_NEWUSER) == 0;
 }
 
+/* In a user namespace, whoever has no number there is shown as these. */
+static bool has_overflow_ids(const struct rights *rights)
+{
+	char text[32];
+
+	if (!procfs_read(procfs_root(), "sys/kernel/overflowuid", text, sizeof(text)) ||
+	    rights->file_user == strtoul(text, NULL, 10))
+		return true;
+	if (!procfs_read(procfs_root(), "sys/kernel/overflowgid", text, sizeof(text)))
+		return true;
+	gid_t nobody = (gid_t)strtoul(text, NULL, 10);
+	bool found = rights->file_group == nobody;
+	for (size_t i = 0; i < rights->group_count; i++)
+		found = found || rights->groups[i] == nobody;
+	return found;
+}
+
+/*
+ * Into its namespaces and, for good, into its ids: `theirs` are those that the monitor knows. Inside numbers are no proof
+ * of anything: ours and its may show as the same one because neither is mapped.
+ */
+static bool become(int self, int task, const struct rights *theirs)
+{
+	const uint64_t switching = 1ull << CAP_SETUID | 1ull << CAP_SETGID;
+	struct rights mine, inside;
+
+	if (!rights_read_ids(self, &mine))
+		return false;
+	if (rights_same_ids(&mine, theirs))
+		return move_in(task);
+	if ((mine.effective & switching) == switching)
+		return rights_take_ids(theirs) && move_in(task);
+	return move_in(task) && rights_read_ids(task, &inside) && !has_overflow_ids(&inside) &&
+	       rights_take_ids(&inside);
+}
+
 static bool take_root(int root)
 {
 	return fchdir(root) == 0 && chroot(".") == 0 && fchdir(procfs_root()) == 0;
 }
 
-/* With the task's ids and capabilities as this namespace counts them. */
+/* With the task's capabilities; its ids are ours. */
 static struct order_outcome perform(const struct rights *own, struct parcel *parcel, const int *descriptors)
 {
 	struct order_outcome outcome = {.state = ORDER_NOT_MADE, .descriptor = -1};
 	struct order *order = &parcel->order;
-	struct rights theirs;
+	struct rights theirs = *own;
 
 	order->place.directory = descriptors[PASSED_PLACE];
 	order->place.base = descriptors[PASSED_BASE];
 	order->to.directory = descriptors[PASSED_TO];
 	order->to.base = descriptors[PASSED_TO_BASE];
-	if (!rights_read_ids(descriptors[PASSED_TASK], &theirs) || !take_root(descriptors[PASSED_ROOT]))
+	theirs.effective = parcel->effective;
+	if ((theirs.effective & ~own->permitted) != 0 || !take_root(descriptors[PASSED_ROOT]))
 		return outcome;
-	/* One namespace, so the comparison is about ids and capabilities alone. */
-	theirs.user_namespace = own->user_namespace;
-	memcpy(theirs.label, own->label, sizeof(theirs.label));
-	switch (rights_compare(own, &theirs)) {
-	case RIGHTS_SAME:
-		return order_carry_out(order);
-	case RIGHTS_ADOPTABLE:
-		if (rights_adopt(own, &theirs)) {
-			outcome = order_carry_out(order);
-			rights_return(own, &theirs);
-		}
-		return outcome;
-	default:
-		return outcome;
+	if (theirs.effective == own->effective) {
+		outcome = order_carry_out(order);
+	} else if (rights_adopt(own, &theirs)) {
+		outcome = order_carry_out(order);
+		rights_return(own, &theirs);
 	}
+	/* Whoever stands in a root keeps its mount in place. */
+	(void)take_root(procfs_root());
+	return outcome;
 }
 
 static bool serve_one(int socket, const struct rights *own)
@@ -152,16 +186,18 @@ static bool serve_one(int socket, const struct rights *own)
 		descriptors[i] = parcel.has[i] && used < passed ? received[used++] : -1;
 	parcel.order.value = value;
 	struct order_outcome outcome = perform(own, &parcel, descriptors);
-	struct iovec answer = {&outcome, sizeof(outcome)};
-	bool sent = send_parcel(socket, &answer, 1, &outcome.descriptor, outcome.descriptor >= 0) > 0;
-	fd_close(&outcome.descriptor);
+	/* Before the answer: once the caller goes on, nothing of this may be in use. */
 	for (size_t i = 0; i < passed; i++)
 		fd_close(&received[i]);
-	return sent;
+	struct iovec answer = {&outcome, sizeof(outcome)};
+	bool opened = outcome.descriptor >= 0;
+	bool sent = send_parcel(socket, &answer, 1, &outcome.descriptor, opened) > 0;
+	fd_close(&outcome.descriptor);
+	return sent && (!opened || send(socket, "", 1, MSG_NOSIGNAL) == 1);
 }
 
 /* Never returns. Only calls that a child of a process with threads may make. */
-static void serve(int socket, int task, pid_t parent)
+static void serve(int socket, int task, const struct rights *theirs, pid_t parent)
 {
 	const int keep[] = {socket, task, procfs_root()};
 	struct rights own;
@@ -169,7 +205,7 @@ static void serve(int socket, int task, pid_t parent)
 	prctl(PR_SET_NAME, "assure-perform");
 	fd_close_from(0, keep, sizeof(keep) / sizeof(keep[0]));
 	int self CLEANUP_FD = openat(procfs_root(), "self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	bool ready = move_in(task) && order_prepare() && rights_read_ids(self, &own);
+	bool ready = self >= 0 && become(self, task, theirs) && order_prepare() && rights_read_ids(self, &own);
 	/* Only now: a change of credentials undoes both. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -187,6 +223,7 @@ struct attendant {
 	struct performer *performer;
 	int sockets[2];
 	int task;
+	const struct rights *rights;
 };
 
 /*
@@ -200,7 +237,7 @@ static void *attend(void *argument)
 
 	pid_t pid = fork();
 	if (pid == 0)
-		serve(attendant.sockets[1], attendant.task, parent);
+		serve(attendant.sockets[1], attendant.task, attendant.rights, parent);
 	(void)close(attendant.sockets[1]);
 	atomic_store(&attendant.performer->pid, pid > 0 ? pid : 0);
 	/* From here on `argument` may be gone: whoever made it waits for the performer's first word. */
@@ -221,7 +258,7 @@ static void retire(struct performer *performer)
 
 static bool employ(struct performer *performer, const struct target *target)
 {
-	struct attendant attendant = {.performer = performer, .task = target->task};
+	struct attendant attendant = {.performer = performer, .task = target->task, .rights = target->rights};
 	pthread_attr_t attributes;
 	pthread_t thread;
 	char word = 0;
@@ -238,14 +275,21 @@ static bool employ(struct performer *performer, const struct target *target)
 	return !error && recv(performer->socket, &word, 1, 0) == 1 && word == 'y';
 }
 
-/* A place for these namespaces: theirs, or one that nobody uses just now, which is `made` anew and locked. NULL: none. */
-static struct performer *find_place(struct performers *performers, uint64_t user, uint64_t mounts, bool *made)
+static bool is_for(const struct performer *performer, const struct target *target)
+{
+	return performer->user_namespace == target->rights->user_namespace &&
+	       performer->mount_namespace == target->mount_namespace &&
+	       rights_same_ids(&performer->rights, target->rights);
+}
+
+/* The place of its performer, or one that nobody uses just now, which is `made` anew and locked. NULL: none. */
+static struct performer *find_place(struct performers *performers, const struct target *target, bool *made)
 {
 	struct performer *oldest = NULL;
 
 	for (size_t i = 0; i < PERFORMERS_LIMIT; i++) {
 		struct performer *performer = &performers->all[i];
-		if (performer->user_namespace == user && performer->mount_namespace == mounts)
+		if (is_for(performer, target))
 			return performer;
 		/* The attendant of one that was let go may not have seen its end yet. */
 		bool ending = performer->user_namespace == 0 && atomic_load(&performer->pid) != 0;
@@ -260,20 +304,20 @@ static struct performer *find_place(struct performers *performers, uint64_t user
 		pthread_mutex_unlock(&oldest->lock);
 		return NULL;
 	}
-	oldest->user_namespace = user;
-	oldest->mount_namespace = mounts;
+	oldest->user_namespace = target->rights->user_namespace;
+	oldest->mount_namespace = target->mount_namespace;
+	oldest->rights = *target->rights;
 	*made = true;
 	return oldest;
 }
 
-/* The performer for these namespaces, locked, or NULL. Nobody is waited for while the list is locked. */
+/* The performer for this one, locked, or NULL. Nobody is waited for while the list is locked. */
 static struct performer *find(struct performers *performers, const struct target *target)
 {
-	uint64_t user = target->rights->user_namespace, mounts = target->mount_namespace;
 	bool made = false;
 
 	pthread_mutex_lock(&performers->lock);
-	struct performer *found = find_place(performers, user, mounts, &made);
+	struct performer *found = find_place(performers, target, &made);
 	if (found)
 		found->last_use = ++performers->clock;
 	pthread_mutex_unlock(&performers->lock);
@@ -283,7 +327,7 @@ static struct performer *find(struct performers *performers, const struct target
 		found->refused = !employ(found, target);
 	else
 		pthread_mutex_lock(&found->lock);
-	if (found->refused || found->user_namespace != user || found->mount_namespace != mounts) {
+	if (found->refused || !is_for(found, target)) {
 		pthread_mutex_unlock(&found->lock);
 		return NULL;
 	}
@@ -300,11 +344,10 @@ static void add(struct parcel *parcel, int *descriptors, size_t *count, enum pas
 static bool exchange(struct performer *performer, const struct target *target, struct order *order, int root,
 		     struct order_outcome *outcome)
 {
-	struct parcel parcel = {.order = *order};
+	struct parcel parcel = {.order = *order, .effective = target->rights->effective};
 	int descriptors[PASSED_COUNT], received[PASSED_COUNT];
 	size_t count = 0, passed = 0;
 
-	add(&parcel, descriptors, &count, PASSED_TASK, target->task);
 	add(&parcel, descriptors, &count, PASSED_ROOT, root);
 	add(&parcel, descriptors, &count, PASSED_PLACE, order->place.directory);
 	add(&parcel, descriptors, &count, PASSED_BASE, order->place.base);
@@ -317,6 +360,10 @@ static bool exchange(struct performer *performer, const struct target *target, s
 	struct iovec answer = {outcome, sizeof(*outcome)};
 	ssize_t got = receive_parcel(performer->socket, &answer, 1, received, &passed);
 	outcome->descriptor = passed > 0 ? received[0] : -1;
+	/* It says when it has closed its own; an end does as well. */
+	char closed;
+	if (passed > 0)
+		(void)recv(performer->socket, &closed, 1, 0);
 	return got == (ssize_t)sizeof(*outcome);
 }
 

@@ -1,8 +1,8 @@
 /*
  * Private to this room: processes of ours that live where a part of the tree lives, and carry out orders there. Some of
  * what the kernel decides depends on the namespaces of whoever asks: which capabilities count, which ids there are, and
- * whether a directory is a mount point. There is one performer for each pair of user and mount namespace; it is made for
- * the first order and ends with the last process that it could act for.
+ * whether a directory is a mount point. There is one performer for each user and mount namespace and each set of ids that
+ * acts there; it is made for the first order and ends with the last process that lives there.
  */
 #pragma once
 

@@ -67,6 +67,25 @@ static void watch_exit(struct monitor *monitor, struct process *process)
 		fd_close(&process->pidfd);
 }
 
+/*
+ * With CLONE_PARENT a child's parent is its maker's, and rules come from the maker: one that stands beside it. Of a maker
+ * whose parent ended it is not known who that is now.
+ */
+static bool may_be_of_confined(struct monitor *monitor, const struct process *parent)
+{
+	if (!monitor->confined)
+		return false;
+	for (size_t i = 0; i < PROCESS_BUCKETS; i++)
+		for (struct process *each = monitor->processes.buckets[i]; each; each = each->next) {
+			if (!each->confined)
+				continue;
+			const struct process *of = processes_find(&monitor->processes, each->parent_pid);
+			if (!of || of->id != each->parent || of == parent)
+				return true;
+		}
+	return false;
+}
+
 static void on_fork(struct monitor *monitor, const struct connector_event *event)
 {
 	if (event->pid != event->tgid) {
@@ -81,9 +100,12 @@ static void on_fork(struct monitor *monitor, const struct connector_event *event
 	struct process *before = processes_find(&monitor->processes, event->pid);
 	if (before) /* its number was given out again before its end was told */
 		births_end(monitor, before, -1, event->mono_ns);
+	bool confined = parent->confined || may_be_of_confined(monitor, parent);
 	struct process *process = add(monitor, event->pid, parent, LINEAGE_birth);
-	if (process)
-		record_new_process(monitor, process);
+	if (!process)
+		return;
+	process->confined = confined;
+	record_new_process(monitor, process);
 }
 
 static void on_exit_event(struct monitor *monitor, const struct connector_event *event)

@@ -67,6 +67,8 @@ static void let_pass(struct monitor *monitor, const struct stop *stop)
 	bool refused = !row || row->handling == HANDLING_refuse;
 	enum stop_answer answer = refused ? ANSWER_ERROR : ANSWER_CONTINUE;
 
+	if (!refused)
+		worker_note_passed(monitor, row);
 	(void)monitor->backend.answer(monitor->backend.self, stop, answer, ENOSYS);
 	pthread_mutex_lock(&monitor->lock);
 	record_loss(monitor, GAP_no_worker, NULL, row ? row->name : NULL, 1,

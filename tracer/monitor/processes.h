@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,11 +23,12 @@ struct process {
 	bool leader_exited;
 	int leader_status;
 	bool ended;
-	unsigned captures;      /* threads that a worker holds to read a result */
-	uint64_t free_until_ns; /* somebody is about to trace it: no thread may be held until then */
-	bool refresh;           /* its session or group may have changed */
-	int pidfd;              /* watched for the exit when there is no connector; -1 otherwise */
-	char *executable;       /* owned */
+	unsigned captures;       /* threads that a worker holds to read a result */
+	uint64_t free_until_ns;  /* somebody is about to trace it: no thread may be held until then */
+	bool refresh;            /* its session or group may have changed */
+	atomic_bool exec_unseen; /* it may have executed a program without our seeing it happen; no lock */
+	int pidfd;               /* watched for the exit when there is no connector; -1 otherwise */
+	char *executable;        /* owned */
 	size_t executable_size;
 	uint64_t executable_ns;       /* when it was learned at the stop of an exec; CLOCK_MONOTONIC */
 	struct namespaces namespaces; /* its own; before it was seen, what its parent said of its children */

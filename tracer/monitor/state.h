@@ -41,19 +41,22 @@ struct monitor {
 	atomic_ullong
 	    umask_era; /* from 1; each umask(2) of the tree begins another, because it may be shared; no lock */
 	atomic_bool umask_unseen; /* one was made without our seeing its end; no lock */
-	atomic_int idle_workers;  /* no lock */
-	atomic_int busy_workers;  /* with a stop that is not recorded yet; no lock */
+	atomic_bool
+	    context_unseen; /* the same of a change of roots, mounts, namespaces or rights: nothing of it is cached */
+	atomic_int idle_workers; /* no lock */
+	atomic_int busy_workers; /* with a stop that is not recorded yet; no lock */
 	int workers_limit;
 	sem_t unpark;              /* posted once for each worker that leaves the park */
 	atomic_int parked_workers; /* no lock */
 	atomic_bool stopping;      /* no lock */
 	atomic_bool scribe_alive;  /* no lock */
 	pid_t agent;
-	int wake;           /* eventfd: something for the main thread */
-	int agent_status;   /* of its end; -1 before */
-	bool confined;      /* a process of the tree is under Landlock rules */
-	bool io_uring_used; /* it was allowed, and asked for: from then on effects may go unseen */
-	char failure[256];  /* why the monitor cannot go on */
+	int wake;                       /* eventfd: something for the main thread */
+	int agent_status;               /* of its end; -1 before */
+	bool confined;                  /* a process of the tree is under Landlock rules */
+	atomic_bool confinement_unseen; /* any of them may be; no lock */
+	bool io_uring_used;             /* it was allowed, and asked for: from then on effects may go unseen */
+	char failure[256];              /* why the monitor cannot go on */
 };
 
 /* recorder.c */

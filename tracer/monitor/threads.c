@@ -34,6 +34,13 @@ void thread_clear(struct thread *thread)
 	*thread = (struct thread){.busy = busy, .target = {.task = -1, .memory = -1, .root = -1}};
 }
 
+void thread_forget(struct thread *thread)
+{
+	fd_close(&thread->target.memory);
+	thread->stands = thread->settled = thread->told = thread->stale = false;
+	thread->umask = -1;
+}
+
 /* Thread ids are given out in order, so the low bits spread them over the sets. */
 static struct thread *set_of(struct threads *threads, pid_t tid)
 {
@@ -48,9 +55,14 @@ struct thread *threads_take(struct threads *threads, pid_t tid)
 	for (size_t i = 0; i < THREADS_WAYS; i++) {
 		struct thread *thread = &set[i];
 		bool same = thread->used && thread->target.tid == tid;
-		/* A worker is not done with it yet: a second slot for one thread would outlive what the first learns. */
-		if (same && thread->busy)
+		/*
+		 * A worker is not done with it yet: a second slot for one thread would outlive what the first learns. Nor does
+		 * the first learn what this call changes.
+		 */
+		if (same && thread->busy) {
+			thread->stale = true;
 			return NULL;
+		}
 		if (thread->busy)
 			continue;
 		if (same) {
@@ -64,11 +76,8 @@ struct thread *threads_take(struct threads *threads, pid_t tid)
 		return NULL;
 	if (choice->used && choice->target.tid != tid)
 		thread_clear(choice);
-	if (choice->stale_memory) {
-		fd_close(&choice->target.memory);
-		choice->stands = false;
-	}
-	choice->stale_memory = false;
+	if (choice->stale)
+		thread_forget(choice);
 	choice->busy = true;
 	choice->last_use = ++threads->clock;
 	return choice;
@@ -85,7 +94,7 @@ void threads_drop_program(struct threads *threads, pid_t tid)
 
 	for (size_t i = 0; i < THREADS_WAYS; i++)
 		if (set[i].used && set[i].target.tid == tid)
-			set[i].stale_memory = true;
+			set[i].stale = true;
 }
 
 bool thread_open(struct thread *thread, pid_t tid, struct task_status *status)
@@ -161,10 +170,10 @@ void thread_settle(struct thread *thread, const struct own_context *own, uint64_
 
 	target->generation = generation;
 	thread->settled = true;
-	/* Unreadable (not dumpable, another user): taken for our own context, which is what most of them have. */
+	/* Unreadable (not dumpable, another user): taken for our own context, which is what most of them have, for now. */
 	if (!thread->told) {
-		bool known = namespace_of(target->task, "ns/mnt", &mounts);
-		target->mount_namespace = known ? mounts : own->mount_namespace;
+		thread->settled = namespace_of(target->task, "ns/mnt", &mounts);
+		target->mount_namespace = thread->settled ? mounts : own->mount_namespace;
 		if (!namespace_of(target->task, "ns/pid", &target->pid_namespace))
 			target->pid_namespace = own->pid_namespace;
 	}
@@ -172,25 +181,33 @@ void thread_settle(struct thread *thread, const struct own_context *own, uint64_
 	target->same_mounts = target->mount_namespace == own->mount_namespace;
 	target->same_pids = target->pid_namespace == own->pid_namespace;
 	bool known = root_of(target->task, "root", &root);
+	thread->settled = thread->settled && known;
 	target->same_root =
 	    target->same_mounts && (!known || (root.stx_ino == own->root_ino && root.stx_mnt_id == own->root_mount &&
 					       makedev(root.stx_dev_major, root.stx_dev_minor) == own->root_dev));
-	if (target->root >= 0)
-		fd_close(&target->root);
 	free(thread->root_path);
 	thread->root_path = NULL;
-	target->root = AT_FDCWD;
 	target->root_path = BYTES("/");
+}
+
+void thread_open_root(struct thread *thread)
+{
+	struct target *target = &thread->target;
+	char text[PATH_MAX];
+
+	target->root = AT_FDCWD;
 	if (target->same_root)
 		return;
-	char text[PATH_MAX];
-	int fd = openat(target->task, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? -1 : procfs_own_fd(fd, text, sizeof(text));
-	if (length < 0 || (thread->root_path = strdup(text)) == NULL) {
-		fd_close(&fd);
-		target->same_root = true;
+	target->root = openat(target->task, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (thread->root_path)
 		return;
-	}
-	target->root = fd;
-	target->root_path = (struct bytes){thread->root_path, (size_t)length};
+	ssize_t length = target->root < 0 ? -1 : procfs_own_fd(target->root, text, sizeof(text));
+	if (length > 0 && (thread->root_path = strdup(text)) != NULL)
+		target->root_path = (struct bytes){thread->root_path, (size_t)length};
+}
+
+void thread_close_root(struct thread *thread)
+{
+	if (thread->target.root >= 0)
+		fd_close(&thread->target.root);
 }

@@ -16,8 +16,9 @@ struct thread {
 	struct process *process; /* referenced; NULL when it cannot be kept track of */
 	bool busy;               /* a worker has it */
 	bool used;
-	bool stale_memory; /* target.memory is of a program that is gone; close it when the slot is next taken */
-	int umask;         /* as last read; holds while `umask_era` is the tree's */
+	bool
+	    stale; /* what is known of it may be another's (who executes goes on under its leader's number): to be forgotten */
+	int umask; /* as last read; holds while `umask_era` is the tree's */
 	uint64_t umask_era;
 	bool stands; /* rights, standing and plain of the target are known */
 	struct rights rights;
@@ -45,7 +46,9 @@ struct thread *threads_take(struct threads *threads, pid_t tid);
 void threads_give_back(struct thread *thread);
 /* Forget everything about a slot. */
 void thread_clear(struct thread *thread);
-/* Drop what is cached about memory and rights of `tid`, because it executes another program. */
+/* The same thread or its successor in an exec, which may have other memory, rights, roots and namespaces. */
+void thread_forget(struct thread *thread);
+/* Drop what is cached about `tid`, because it executes another program. */
 void threads_drop_program(struct threads *threads, pid_t tid);
 /* Look up what the thread is: descriptors, process id. False with errno when it is gone or /proc may not be read. */
 bool thread_open(struct thread *thread, pid_t tid, struct task_status *status);
@@ -61,3 +64,6 @@ bool own_context_read(struct own_context *own);
 /* Compare its rights with ours; `confined`: it may be under rules that cannot be read back. */
 void thread_stand(struct thread *thread, const struct rights *own, bool confined);
 void thread_settle(struct thread *thread, const struct own_context *own, uint64_t generation);
+/* Its root, for the length of one call: who holds another's root keeps what is mounted there in place. */
+void thread_open_root(struct thread *thread);
+void thread_close_root(struct thread *thread);

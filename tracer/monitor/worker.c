@@ -109,16 +109,20 @@ static struct thread *take_thread(struct worker *worker, const struct stop *stop
 	if (!thread->used && !identify(monitor, thread, stop->tid))
 		return thread;
 	refresh_process(monitor, thread);
+	if (atomic_load(&monitor->context_unseen) || (thread->process && atomic_load(&thread->process->exec_unseen)))
+		thread_forget(thread);
 	if (thread->target.memory < 0)
 		thread->target.memory = openat(thread->target.task, "mem", O_RDONLY | O_CLOEXEC);
 	uint64_t generation = atomic_load(&monitor->generation);
 	if (!thread->settled || thread->target.generation != generation)
 		thread_settle(thread, &monitor->own, generation);
+	thread_open_root(thread);
 	return thread;
 }
 
 static void give_thread_back(struct worker *worker, struct thread *thread)
 {
+	thread_close_root(thread);
 	lock(worker->monitor);
 	if (!thread->used || thread == &worker->spare)
 		thread_clear(thread);
@@ -260,6 +264,28 @@ static void after_exec(struct worker *worker, struct thread *thread, const struc
 	unlock(monitor);
 }
 
+/*
+ * The caller still stands: whatever another thread is looked up to be meanwhile, it may be something else when the call
+ * is over. (An exec gives the caller the number of its leader, of whom something may be remembered.)
+ */
+static void note_unseen(struct monitor *monitor, struct thread *thread, bool context, bool exec)
+{
+	if (monitor->actor.results != RESULTS_perform)
+		return;
+	if (context)
+		atomic_store(&monitor->context_unseen, true);
+	if (exec && thread->process)
+		atomic_store(&thread->process->exec_unseen, true);
+}
+
+void worker_note_passed(struct monitor *monitor, const struct syscall_row *row)
+{
+	if (syscall_number(row) == SYS_landlock_restrict_self)
+		atomic_store(&monitor->confinement_unseen, true);
+	atomic_store(&monitor->umask_unseen, true);
+	atomic_store(&monitor->context_unseen, true);
+}
+
 /* A recorded call changes where the process is, or where its next child will be: no news when it shows. */
 static void note_namespaces(struct monitor *monitor, struct thread *thread, const struct decoded *decoded)
 {
@@ -341,6 +367,7 @@ static void prepare_act(struct worker *worker, struct thread *thread, const stru
 		    (handling == HANDLING_exec && !act->decoded->facts.exists);
 	if (acts && monitor->actor.results == RESULTS_perform) {
 		bool confined = thread->process ? thread->process->confined : monitor->confined;
+		confined = confined || atomic_load(&monitor->confinement_unseen);
 		thread_stand(thread, &monitor->rights, confined);
 	}
 }
@@ -384,6 +411,8 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 	decoded_release(decoded);
 	if (changes_rights(decoded))
 		thread->stands = false;
+	if (act->pending == PENDING_CONTINUE)
+		note_unseen(monitor, thread, context, row->handling == HANDLING_exec);
 	if (syscall_number(row) == SYS_umask)
 		note_umask(monitor, act);
 	if (act->executed)
@@ -438,6 +467,21 @@ static void refuse_foreign(struct worker *worker, const struct stop *stop)
 	act_refuse(&monitor->actor, stop, ENOSYS);
 }
 
+/* /proc may not be read: observing never harms the agent, but it is said. */
+static void pass_unexplained(struct monitor *monitor, const struct stop *stop, const struct syscall_row *row)
+{
+	bool refused = row->handling == HANDLING_refuse;
+	enum stop_answer answer = refused ? ANSWER_ERROR : ANSWER_CONTINUE;
+
+	if (!monitor->backend.answer(monitor->backend.self, stop, answer, ENOSYS))
+		return;
+	if (!refused)
+		worker_note_passed(monitor, row);
+	lock(monitor);
+	record_loss(monitor, GAP_vanished, NULL, row->name, 1, "the task could not be looked at");
+	unlock(monitor);
+}
+
 void worker_handle(struct worker *worker, const struct stop *stop)
 {
 	struct monitor *monitor = worker->monitor;
@@ -453,14 +497,10 @@ void worker_handle(struct worker *worker, const struct stop *stop)
 	struct process *held = NULL;
 	bool explained = false;
 
-	if (thread->used) {
+	if (thread->used)
 		explained = explain(worker, thread, row, &act, &held);
-	} else if (monitor->backend.answer(monitor->backend.self, stop, ANSWER_CONTINUE, 0)) {
-		/* /proc may not be read: observing never harms the agent, but it is said. */
-		lock(monitor);
-		record_loss(monitor, GAP_vanished, NULL, row->name, 1, "the task could not be looked at");
-		unlock(monitor);
-	}
+	else
+		pass_unexplained(monitor, stop, row);
 	/* The slot first: once the task goes on, its next call may be another worker's. */
 	give_thread_back(worker, thread);
 	/* The task may run in our place and stop again before we are back: no third worker has to be brought in for that. */

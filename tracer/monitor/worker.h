@@ -16,5 +16,7 @@ struct worker {
 
 /* Count the caller as one that receives, because it soon will be. False when there are enough. */
 bool workers_rejoin(struct monitor *monitor);
+/* A call of this kind was let go without a look: what is remembered of threads may be over. */
+void worker_note_passed(struct monitor *monitor, const struct syscall_row *row);
 /* Explain the stop, act on it, record it, let the task go on. */
 void worker_handle(struct worker *worker, const struct stop *stop);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -225,6 +226,27 @@ int procfs_umask(int task)
 		return -1;
 	const char *mask = procfs_status_field(text, "Umask:");
 	return mask ? (int)strtol(mask, NULL, 8) : -1;
+}
+
+bool procfs_limit(int task, pid_t tid, int resource, uint64_t *limit)
+{
+	const char *name = resource == RLIMIT_FSIZE ? "Max file size" : "Max open files";
+	char text[4096], *end;
+	struct rlimit both;
+
+	if (prlimit(tid, (__rlimit_resource_t)resource, NULL, &both) == 0) {
+		*limit = both.rlim_cur;
+		return true;
+	}
+	/* Of another user, and without CAP_SYS_RESOURCE: the text says it as well, but takes longer. */
+	if (!procfs_read(task, "limits", text, sizeof(text)))
+		return false;
+	const char *line = strstr(text, name);
+	const char *value = line ? line + strlen(name) + strspn(line + strlen(name), " ") : "";
+	*limit = strtoull(value, &end, 10);
+	if (end == value && strncmp(value, "unlimited", strlen("unlimited")) == 0)
+		*limit = UINT64_MAX;
+	return end != value || *limit == UINT64_MAX;
 }
 
 bool procfs_has_capability(int capability)

@@ -117,11 +117,14 @@ static bool set_file_ids(uid_t user, gid_t group)
 	return syscall(SYS_setfsgid, -1) == (long)group && syscall(SYS_setfsuid, -1) == (long)user;
 }
 
-/* In a user namespace without a map of groups even the same groups may not be set. */
+/* In a user namespace without a map even the same ids and groups may not be set. */
 static bool set_all(const struct rights *own, const struct rights *from, const struct rights *to)
 {
+	bool same_ids = from->file_user == to->file_user && from->file_group == to->file_group;
+
 	return (same_groups(from, to) || syscall(SYS_setgroups, to->group_count, to->groups) == 0) &&
-	       set_file_ids(to->file_user, to->file_group) && set_effective(own->permitted, to->effective);
+	       (same_ids || set_file_ids(to->file_user, to->file_group)) &&
+	       set_effective(own->permitted, to->effective);
 }
 
 bool rights_take_ids(const struct rights *theirs)

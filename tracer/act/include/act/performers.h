@@ -9,13 +9,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "os/rights.h"
+
 enum { PERFORMERS_LIMIT = 8 };
 
 struct performer {
 	uint64_t user_namespace, mount_namespace; /* inode numbers; 0: a free place */
+	struct rights rights;                     /* whose file ids and groups it has */
 	atomic_int pid;                           /* 0 when it has ended */
 	int socket;
-	bool refused; /* it cannot be had: not tried again for these namespaces */
+	bool refused; /* it cannot be had: not tried again for these */
 	uint64_t last_use;
 	pthread_mutex_t lock; /* one order at a time; its holder may use the socket */
 };

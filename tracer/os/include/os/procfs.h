@@ -40,6 +40,8 @@ const char *procfs_status_field(const char *text, const char *name);
 long procfs_status_number(const char *text, const char *name, int column);
 /* The mask of the bits that new files of the task do not get; -1 when unknown. */
 int procfs_umask(int task);
+/* The soft limit RLIMIT_NOFILE or RLIMIT_FSIZE of a task; UINT64_MAX when there is none. False when it cannot be read. */
+bool procfs_limit(int task, pid_t tid, int resource, uint64_t *limit);
 /* Read status and stat of the task behind such a descriptor. False with errno. */
 bool procfs_status(int task, struct task_status *status);
 /* The wait status that a zombie keeps for its parent (stat, field 52); -1 when it is none, or it may not be read. */
