@@ -66,7 +66,7 @@ static void compares(void **state)
 	assert_int_equal(rights_compare(&weak, &mighty), RIGHTS_UNKNOWN);
 	weak.effective = 1ull << CAP_SYS_ADMIN;
 	assert_int_equal(rights_compare(&mighty, &weak), RIGHTS_UNKNOWN);
-	weak = own;
+	weak = mighty;
 	weak.group_count = own.group_count == 0 ? 1 : own.group_count - 1;
 	assert_int_equal(rights_compare(&mighty, &weak), RIGHTS_ADOPTABLE);
 }
