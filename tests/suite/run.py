@@ -6,7 +6,7 @@
 
 --prepare fetches the pinned source archives with apt (from the mirror that apt is configured for) and builds them
 below DIR. --control: a supervisor that lets every call go on (bare_supervisor): tests that differ run under it too, to
-show what any supervisor would change. Tests in left_out.txt do not run.
+show what any supervisor would change. Tests in left_out.txt do not run; those in expected.txt may differ.
 
 Needs root. The tests run in mount, host name and IPC namespaces of this program's own, so that nothing that they
 mount or name reaches the host.
@@ -272,20 +272,24 @@ def read_tap(status, output):
 # What there is to run
 
 
-def read_left_out():
-    found = []
-    for line in (HERE / "left_out.txt").read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            pattern, reason = line.split(None, 1)
-            found.append((pattern, reason))
-    return found
+def read_names(file):
+    """Patterns of names, each with its reason."""
+    lines = (HERE / file).read_text(encoding="utf-8").splitlines()
+    return [line.split(None, 1) for line in lines if line and not line.startswith("#")]
 
 
-LEFT_OUT = read_left_out()
+LEFT_OUT = read_names("left_out.txt")
+EXPECTED = read_names("expected.txt")
+
+
+def reason_for(patterns, name):
+    """What holds for a test holds for the same as another user."""
+    return next((reason for pattern, reason in patterns if fnmatch.fnmatchcase(name.replace("@user", ""), pattern)),
+                None)
 
 
 def left_out(name):
-    return next((reason for pattern, reason in LEFT_OUT if fnmatch.fnmatchcase(name, pattern)), None)
+    return reason_for(LEFT_OUT, name)
 
 
 def as_user(name):
@@ -490,6 +494,14 @@ def look_at(test):
 # Report
 
 
+STATES = ("same", "expected", "differs", "sometimes", "flaky natively")
+
+
+def name_state(name, seen):
+    state = state_of(seen)
+    return "expected" if state in ("differs", "sometimes") and reason_for(EXPECTED, name) else state
+
+
 def state_of(seen):
     native, assure = seen["native"], seen["assure"]
     if native == assure and len(native) == 1:
@@ -516,7 +528,7 @@ def report(results, with_control, out=print):
     states = collections.defaultdict(collections.Counter)
     rows = []
     for name, seen, _, _ in results:
-        state = state_of(seen)
+        state = name_state(name, seen)
         states[name.split("/")[0]][state] += 1
         if state == "same":
             continue
@@ -527,21 +539,20 @@ def report(results, with_control, out=print):
             control = "did not run" if not seen["control"] else " | ".join("as natively" if verdict in seen["native"] else describe(verdict, native)
                                  for verdict in seen["control"])
         rows.append((state, name, describe(native, assure), describe(assure, native), control))
-    for state in ("differs", "sometimes", "flaky natively"):
+    for state in STATES[1:]:
         chosen = [row for row in rows if row[0] == state]
         if chosen:
             out(f"\n{state} ({len(chosen)})")
         for _, name, native, assure, control in sorted(chosen):
             out(f"  {name}\n      native   {native}\n      assure   {assure}"
                 + (f"\n      control  {control}" if with_control else ""))
-    out("\nsuite              tests   same  differs  sometimes  flaky natively")
+    out(f"\n{'suite':<16} {'tests':>7}" + "".join(f"  {state:>9}" for state in STATES))
     total = collections.Counter()
-    for suite, counts in sorted(states.items()):
-        total.update(counts)
-        out(f"{suite:<16} {sum(counts.values()):>7} {counts['same']:>6} {counts['differs']:>8} "
-            f"{counts['sometimes']:>10} {counts['flaky natively']:>15}")
-    out(f"{'total':<16} {sum(total.values()):>7} {total['same']:>6} {total['differs']:>8} {total['sometimes']:>10} "
-        f"{total['flaky natively']:>15}")
+    for suite, counts in [*sorted(states.items()), ("total", total)]:
+        out(f"{suite:<16} {sum(counts.values()):>7}"
+            + "".join(f"  {counts[state]:>{max(9, len(state))}}" for state in STATES))
+        if counts is not total:
+            total.update(counts)
     return total
 
 
@@ -567,7 +578,7 @@ def collect(cache, suites, only):
         for test in globals()[f"tests_of_{name}"](folder):
             if only and not fnmatch.fnmatchcase(test.name, only):
                 continue
-            if left_out(test.name) or left_out(test.name.replace("@user", "")):
+            if left_out(test.name):
                 omitted[name] += 1
             else:
                 chosen.append(test)
@@ -577,7 +588,7 @@ def collect(cache, suites, only):
 def tell(result):
     """At once, for who waits."""
     name, seen, _, _ = result
-    if (state := state_of(seen)) != "same":
+    if (state := name_state(name, seen)) != "same":
         print(f"{state}: {name}", flush=True)
     elif seen["native"] == [{"exit": LIMIT}]:
         print(f"reaches the time limit both ways: {name}", flush=True)
@@ -620,13 +631,14 @@ def compare(options, suites):
         keys = ("name", "verdicts", "output", "seconds")
         rows = [dict(zip(keys, result)) for result in results]
         for row in rows:
-            row["state"] = state_of(row["verdicts"])
+            row["state"] = name_state(row["name"], row["verdicts"])
             if row["state"] == "same":
                 del row["output"]
         options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     failed = total["differs"] + total["sometimes"]
-    print(f"{total['same']} passed, {failed} failed, {total['flaky natively']} skipped")
-    return 1 if failed or not total["same"] else 0
+    passed = total["same"] + total["expected"]
+    print(f"{passed} passed, {failed} failed, {total['flaky natively']} skipped")
+    return 1 if failed or not passed else 0
 
 
 def main():

@@ -62,6 +62,7 @@ static struct order_outcome outcome_of(long value)
 }
 
 static const struct order_outcome not_made = {.state = ORDER_NOT_MADE, .descriptor = -1};
+static const struct order_outcome moved = {.state = ORDER_MOVED, .descriptor = -1};
 
 static struct order_outcome make_directory(const struct order *order)
 {
@@ -246,7 +247,7 @@ static struct order_outcome change(const struct order *order)
 {
 	const struct order_place *place = &order->place;
 	struct open_how how = {
-	    .flags = O_PATH | O_CLOEXEC | (place->follow ? 0 : O_NOFOLLOW),
+	    .flags = O_PATH | O_CLOEXEC | (place->link && place->follow ? 0 : O_NOFOLLOW),
 	    .resolve = RESOLVE_NO_MAGICLINKS,
 	};
 	struct order_identity held = {0};
@@ -262,6 +263,10 @@ static struct order_outcome change(const struct order *order)
 	int on = object >= 0 ? object : place->directory;
 	if (!order_look(on, "", &held) || !path_is_ordinary(on))
 		return not_made;
+	/* A link that was none, or that leads elsewhere by now: whether its end may be touched is to be decided again. */
+	if ((S_ISLNK(held.mode) && !S_ISLNK(order->before.mode)) ||
+	    (place->link && !order_same_object(&order->before, &held)))
+		return moved;
 	struct order_outcome outcome = outcome_of(change_inode(order, on, "", (int)order->at_flags | AT_EMPTY_PATH));
 	/* A kernel without this call; the agent's own call is another one. */
 	if (outcome.error == ENOSYS)

@@ -21,6 +21,12 @@
 
 enum { ATTEMPTS = 8 };
 
+/* Only a link that was looked at may be followed: whether its end may be touched was decided by what it was then. */
+static bool follows(const struct order *order)
+{
+	return order->place.link && order->place.follow;
+}
+
 /*
  * Without waiting for whoever holds a lease, and without becoming anybody's terminal. A link in the way must not be
  * followed unless it is meant to be; O_NOFOLLOW would stay visible in the descriptor's flags.
@@ -33,7 +39,7 @@ static int try_open(const struct order *order, uint64_t flags)
 	struct open_how how = {
 	    .flags = flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 	    .mode = flags & O_CREAT || asked ? mode : 0,
-	    .resolve = order->place.follow ? RESOLVE_NO_MAGICLINKS : RESOLVE_NO_SYMLINKS,
+	    .resolve = follows(order) ? RESOLVE_NO_MAGICLINKS : RESOLVE_NO_SYMLINKS,
 	};
 
 	return (int)syscall(SYS_openat2, order->place.directory, order->place.name, &how, sizeof(how));
@@ -100,10 +106,34 @@ static struct order_outcome failed(const struct order *order, int error)
 
 	/* Links where none was meant to be (or, with one, its end in procfs): unless that is what he asked to be told. */
 	if (error == ELOOP && !(order->how.flags & O_NOFOLLOW))
-		outcome.state = order->place.follow ? ORDER_NOT_MADE : ORDER_MOVED;
+		outcome.state = follows(order) ? ORDER_NOT_MADE : ORDER_MOVED;
 	if (error == EAGAIN && !(order->how.flags & O_NONBLOCK))
 		outcome.state = ORDER_WAITS;
 	return outcome;
+}
+
+/* Does the link lead where it led when it was looked at? Where nothing was, what is there now must be new: empty. */
+static bool leads_there(const struct order *order, int fd)
+{
+	struct order_identity reached;
+	struct stat status;
+
+	if (!follows(order))
+		return true;
+	if (order->before.known)
+		return order_look(fd, "", &reached) && order_same_object(&order->before, &reached);
+	return fstat(fd, &status) == 0 && status.st_size == 0;
+}
+
+/* Before something is cut off that cannot be put back. */
+static bool may_truncate(const struct order *order)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+
+	if (!follows(order) || !order->before.known)
+		return true;
+	int fd CLEANUP_FD = (int)syscall(SYS_openat2, order->place.directory, order->place.name, &how, sizeof(how));
+	return fd < 0 || leads_there(order, fd);
 }
 
 struct order_outcome order_open(const struct order *order)
@@ -111,9 +141,17 @@ struct order_outcome order_open(const struct order *order)
 	uint64_t flags = order->strict_flags ? order->how.flags : order->how.flags & OPEN_FLAGS;
 	struct order_outcome outcome = {.state = ORDER_DONE, .descriptor = -1};
 
+	outcome.state = ORDER_MOVED;
+	if ((flags & O_TRUNC) && !may_truncate(order))
+		return outcome;
+	if (follows(order) && !order->before.known)
+		flags &= ~(uint64_t)O_TRUNC;
 	int fd CLEANUP_FD = open_or_make(order, flags, &outcome.created);
 	if (fd < 0)
 		return failed(order, errno);
+	if (!leads_there(order, fd))
+		return outcome;
+	outcome.state = ORDER_DONE;
 	/* A link that was exchanged may have led to our own /proc/self, which nobody of the tree may ever hold. */
 	if (!path_is_ordinary(fd) || !order_look(fd, "", &outcome.object) ||
 	    !(S_ISREG(outcome.object.mode) || S_ISDIR(outcome.object.mode))) {
