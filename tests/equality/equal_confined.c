@@ -7,6 +7,7 @@
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -79,6 +80,34 @@ static void landlocked(void)
 		return;
 	ask_both("landlocked");
 	in_child("child", ask_landlocked);
+}
+
+static int maker_ended[2];
+
+/* With CLONE_PARENT its parent is the parent of who made it, which is free; the rules are its maker's. */
+static void landlocked_beside(void)
+{
+	char byte;
+
+	if (!restrict_to_allowed())
+		return;
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+	NEED(pid >= 0);
+	if (pid > 0)
+		return;
+	NEED(close(maker_ended[1]) == 0 && read(maker_ended[0], &byte, 1) == 0);
+	ask_both("beside");
+	_exit(0);
+}
+
+static void confined_landlock_beside(void)
+{
+	make_both();
+	NEED(pipe(maker_ended) == 0);
+	in_child("restricted", landlocked_beside);
+	NEED(close(maker_ended[1]) == 0);
+	say("%s", wait(NULL) > 0 ? "another child" : "no other child");
+	ask_both("free");
 }
 
 static void confined_landlock(void)
@@ -218,13 +247,10 @@ static void confined_priority(void)
 }
 
 static const struct equal_case cases[] = {
-    {"confined_landlock", false, confined_landlock},
-    {"confined_filter", false, confined_filter},
-    {"confined_memory", false, confined_memory},
-    {"confined_debugger", false, confined_debugger},
-    {"confined_securebits", true, confined_securebits},
-    {"confined_priority", false, confined_priority},
-    {NULL},
+    {"confined_landlock", false, confined_landlock}, {"confined_landlock_beside", false, confined_landlock_beside},
+    {"confined_filter", false, confined_filter},     {"confined_memory", false, confined_memory},
+    {"confined_debugger", false, confined_debugger}, {"confined_securebits", true, confined_securebits},
+    {"confined_priority", false, confined_priority}, {NULL},
 };
 
 int main(int argc, char **argv)

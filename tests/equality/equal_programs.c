@@ -3,6 +3,8 @@
  * exec, and the ordinary tools doing their ordinary work.
  */
 #include <pthread.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/xattr.h>
 
 #include "equal.h"
@@ -262,12 +264,50 @@ static void programs_by_thread(void)
 		pause();
 }
 
+static int both_ready[2], goes_on[2];
+
+/* With a umask and mounts that its process does not have. */
+static void *replace_elsewhere(void *unused)
+{
+	char byte = 'x';
+
+	(void)unused;
+	NEED(unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+	NEED(mount("none", "mnt", "tmpfs", 0, "mode=0755") == 0);
+	umask(077);
+	NEED(write(both_ready[1], &byte, 1) == 1 && read(goes_on[0], &byte, 1) == 1);
+	execl("/bin/sh", "sh", "-c", "mkdir mnt/inside after; : > file; ls mnt > mnt/list; cat mnt/list > list", NULL);
+	_exit(EQUAL_BROKEN);
+}
+
+/* It goes on by the number of the first thread, but what that one was counts no more. */
+static void programs_by_other_thread(void)
+{
+	pthread_t thread;
+	char byte;
+
+	make_folder("mnt", 0755);
+	NEED(pipe(both_ready) == 0 && pipe(goes_on) == 0);
+	NEED(pthread_create(&thread, NULL, replace_elsewhere, NULL) == 0);
+	NEED(read(both_ready[0], &byte, 1) == 1);
+	step(mkdir("mnt/first", 0777), "mkdir of the first thread");
+	NEED(write(goes_on[1], &byte, 1) == 1);
+	for (;;)
+		pause();
+}
+
 static const struct equal_case cases[] = {
-    {"programs_busy", false, programs_busy},           {"programs_vfork", false, programs_vfork},
-    {"programs_failing", false, programs_failing},     {"programs_tools", false, programs_tools},
-    {"programs_setuid", true, programs_setuid},        {"programs_capable", true, programs_capable},
-    {"programs_scripts", false, programs_scripts},     {"programs_in_place", false, programs_in_place},
-    {"programs_by_thread", false, programs_by_thread}, {NULL},
+    {"programs_busy", false, programs_busy},
+    {"programs_vfork", false, programs_vfork},
+    {"programs_failing", false, programs_failing},
+    {"programs_tools", false, programs_tools},
+    {"programs_setuid", true, programs_setuid},
+    {"programs_capable", true, programs_capable},
+    {"programs_scripts", false, programs_scripts},
+    {"programs_in_place", false, programs_in_place},
+    {"programs_by_thread", false, programs_by_thread},
+    {"programs_by_other_thread", true, programs_by_other_thread},
+    {NULL},
 };
 
 int main(int argc, char **argv)

@@ -116,6 +116,53 @@ static void spaces_user_unmapped(void)
 	step(unlink("file"), "unlink");
 }
 
+static void without_numbers(void)
+{
+	NEED(setgroups(0, NULL) == 0 && setresgid(STRANGER, STRANGER, STRANGER) == 0);
+	NEED(setresuid(STRANGER, STRANGER, STRANGER) == 0);
+	if (unshare(CLONE_NEWUSER) != 0) {
+		skip("no user namespace: %s", name_of_error(errno));
+		return;
+	}
+	say("uid %u gid %u", getuid(), getgid());
+	step(mkdir("ours/folder", 0755), "mkdir in root's folder");
+	STEP_CLOSE(open("ours/file", O_WRONLY | O_APPEND), "root's file");
+	step(unlink("ours/file"), "unlink");
+	step(mkdir("all/folder", 0755), "mkdir in everybody's folder");
+	STEP_CLOSE(open("all/file", O_WRONLY | O_CREAT, 0644), "create in it");
+}
+
+/* Neither it nor root has a number there, so both show as the same one. */
+static void spaces_user_stranger(void)
+{
+	make_folder("ours", 0755);
+	make_file("ours/file", 0644, "text");
+	make_folder("all", 0777);
+	NEED(chmod(".", 0755) == 0);
+	in_child("stranger", without_numbers);
+	facts_of("all/folder");
+	facts_of("all/file");
+}
+
+static void make_in_root(void)
+{
+	NEED(chroot("mnt") == 0 && chdir("/") == 0);
+	step(mkdir("/folder", 0755), "mkdir");
+	STEP_CLOSE(open("/file", O_WRONLY | O_CREAT, 0644), "create");
+}
+
+/* Nothing may stand in the root of who is gone. */
+static void spaces_root_unmounted(void)
+{
+	NEED(unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+	make_folder("mnt", 0755);
+	for (int i = 0; i < 4; i++) {
+		NEED(mount("none", "mnt", "tmpfs", 0, NULL) == 0);
+		in_child("inside", make_in_root);
+		step(umount("mnt"), "umount");
+	}
+}
+
 static void spaces_mounts_of_user(void)
 {
 	if (!become_root(CLONE_NEWNS))
@@ -251,6 +298,8 @@ static const struct equal_case cases[] = {
     {"spaces_user", false, spaces_user},
     {"spaces_user_nested", false, spaces_user_nested},
     {"spaces_user_unmapped", false, spaces_user_unmapped},
+    {"spaces_user_stranger", true, spaces_user_stranger},
+    {"spaces_root_unmounted", true, spaces_root_unmounted},
     {"spaces_mounts_of_user", false, spaces_mounts_of_user},
     {"spaces_chroot", true, spaces_chroot},
     {"spaces_chroot_of_user", false, spaces_chroot_of_user},

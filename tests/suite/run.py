@@ -2,7 +2,7 @@
 """Run public suites of system call tests natively and under `assure trace`, and compare the verdicts.
 
     run.py --cache DIR --prepare [--suite NAME]
-    run.py --cache DIR --assure BIN [--control BIN] [--only GLOB] [--suite NAME] [--results HOW] [--jobs N] [--json FILE]
+    run.py --cache DIR --assure BIN [--control BIN] [--only GLOB] [--suite NAME] [--results HOW] [--json FILE]
 
 --prepare fetches the pinned source archives with apt (from the mirror that apt is configured for) and builds them
 below DIR. --control: a supervisor that lets every call go on (bare_supervisor): tests that differ run under it too, to
@@ -89,7 +89,8 @@ def digest(path):
 
 def source_lists(cache):
     """The machine's Debian archive, as source, in the suites that the pins name. Returns apt's options."""
-    archives = run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(CODENAME)|$(REPO_URI)", "Created-By: Packages"])
+    archives = run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(CODENAME)|$(REPO_URI)",
+                    "Created-By: Packages"])
     codename = platform.freedesktop_os_release().get("VERSION_CODENAME")
     addresses = [uri for origin, name, uri in (line.split("|") for line in archives.split())
                  if origin == "Debian" and name == codename]
@@ -117,11 +118,9 @@ def fetch(cache, name):
     if found := wanted():
         return found
     options = source_lists(cache)
-    # apt's helpers run as another user and need a temporary folder that everybody can write to.
-    environment = {**os.environ, "TMPDIR": os.environ.get("TMPDIR", "/var/tmp")}
-    run(["apt-get", *options, "update"], env=environment)
+    run(["apt-get", *options, "update"])
     run(["apt-get", *options, "source", "--download-only", "--tar-only", f"{source.package}={source.version}"],
-        cwd=folder, env=environment)
+        cwd=folder)
     if found := wanted():
         return found
     raise Failed(f"no archive of {source.package} {source.version} has the pinned SHA-256")
@@ -536,8 +535,8 @@ def report(results, with_control, out=print):
                                                  seen["assure"][0])
         control = ""
         if with_control:
-            control = "did not run" if not seen["control"] else " | ".join("as natively" if verdict in seen["native"] else describe(verdict, native)
-                                 for verdict in seen["control"])
+            control = " | ".join("as natively" if verdict in seen["native"] else describe(verdict, native)
+                                 for verdict in seen["control"]) or "did not run"
         rows.append((state, name, describe(native, assure), describe(assure, native), control))
     for state in STATES[1:]:
         chosen = [row for row in rows if row[0] == state]

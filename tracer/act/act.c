@@ -26,6 +26,17 @@ static void set_refused(struct act *act, int error, enum result_by by)
 	act->value = error;
 }
 
+bool act_refuse_ours(const struct actor *actor, struct act *act)
+{
+	int error = 0;
+
+	if (protect_check(actor->protection, act->decoder->cache, act->stop, act->target, act->decoded, &error) !=
+	    PROTECT_REFUSE)
+		return false;
+	set_refused(act, error, BY_SELF);
+	return true;
+}
+
 void act_performed(struct act *act, int error)
 {
 	for (size_t i = 0; i < act->decoded->count; i++) {

@@ -59,8 +59,9 @@ static bool order_open_file(const struct act *act, struct order *order)
 	order->kind = ORDER_OPEN;
 	order->how = decoded->how;
 	order->strict_flags = order_has_argument(act, ARG_open_how);
-	/* Another layout of the structure, or rules about the way here, which was gone already. */
-	if (order->strict_flags && (size != sizeof(struct open_how) || order->how.resolve != 0))
+	/* Another layout of the structure, rules about the way here, which was gone already, or a mode that is an error. */
+	if (order->strict_flags &&
+	    (size != sizeof(struct open_how) || order->how.resolve != 0 || (order->how.mode & ~07777ull) != 0))
 		return false;
 	/* linkat(2) gives a file without a name one by who opened it. */
 	if ((order->how.flags & O_TMPFILE) == O_TMPFILE)

@@ -108,30 +108,67 @@ static struct order_outcome remove_entry(const struct order *order)
 	return outcome;
 }
 
+/* What stands under a name, held, so that its number is nobody else's meanwhile. */
+static int hold_entry(const struct order *order, const struct order_place *place)
+{
+	if (order->watched || !place->name[0])
+		return -1;
+	return openat(place->directory, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Which object a name was given to: certain when it is the one that was held, or nobody could be asked to hold it. */
+static void identify(const struct order *order, const struct order_place *place, int held,
+		     struct order_identity *identity)
+{
+	struct order_identity before;
+
+	if (!order_look(place->directory, place->name, identity) || order->watched)
+		return;
+	identity->known = held >= 0 && order_look(held, "", &before) && order_same_object(&before, identity);
+}
+
 static struct order_outcome rename_entry(const struct order *order)
 {
 	const struct order_place *from = &order->place, *to = &order->to;
+	bool exchanged = (order->flags & RENAME_EXCHANGE) != 0;
+	int moved_object CLEANUP_FD = hold_entry(order, from);
+	int other CLEANUP_FD = exchanged ? hold_entry(order, to) : -1;
 	struct order_outcome outcome = outcome_of(
 	    syscall(SYS_renameat2, from->directory, from->name, to->directory, to->name, (unsigned)order->flags));
 
 	if (outcome.error)
 		return outcome;
-	(void)order_look(to->directory, to->name, &outcome.object);
+	identify(order, to, moved_object, &outcome.object);
 	outcome.to = outcome.object;
-	if (order->flags & RENAME_EXCHANGE)
-		(void)order_look(from->directory, from->name, &outcome.to);
+	if (exchanged)
+		identify(order, from, other, &outcome.to);
 	return outcome;
 }
 
 static struct order_outcome link_entry(const struct order *order)
 {
 	const struct order_place *from = &order->place, *to = &order->to;
-	struct order_outcome outcome =
-	    outcome_of(linkat(from->directory, from->name, to->directory, to->name, (int)order->flags));
+	bool follow = order->kind == ORDER_LINK && (order->at_flags & AT_SYMLINK_FOLLOW);
+	int held CLEANUP_FD =
+	    follow ? openat(from->directory, from->name, O_PATH | O_NOFOLLOW | O_CLOEXEC) : hold_entry(order, from);
+	struct order_identity now;
+	char path[32];
+
+	/* He would have a link followed; where one leads that is new was not looked at, and our /proc/self is not his. */
+	if (follow && held >= 0 && (!order_look(held, "", &now) || S_ISLNK(now.mode)))
+		return moved;
+	snprintf(path, sizeof(path), "self/fd/%d", held);
+	struct order_outcome outcome = outcome_of(
+	    follow && held >= 0 ? linkat(AT_FDCWD, path, to->directory, to->name, (int)order->flags)
+				: linkat(from->directory, from->name, to->directory, to->name,
+					 (int)order->flags & ~(order->kind == ORDER_LINK ? AT_SYMLINK_FOLLOW : 0)));
 
 	if (outcome.error)
 		return outcome;
-	(void)order_look(to->directory, to->name, &outcome.object);
+	if (order->kind == ORDER_LINK)
+		identify(order, to, held, &outcome.object);
+	else
+		(void)order_look(to->directory, to->name, &outcome.object);
 	outcome.to = outcome.object;
 	return outcome;
 }
@@ -272,8 +309,6 @@ static struct order_outcome change(const struct order *order)
 	if (outcome.error == ENOSYS)
 		return not_made;
 	outcome.object = held;
-	if (!order_is_as_seen(order, &outcome))
-		outcome.descriptor = fd_steal(&object);
 	return outcome;
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,12 +22,6 @@
 
 enum { ATTEMPTS = 8 };
 
-/* Only a link that was looked at may be followed: whether its end may be touched was decided by what it was then. */
-static bool follows(const struct order *order)
-{
-	return order->place.link && order->place.follow;
-}
-
 /*
  * Without waiting for whoever holds a lease, and without becoming anybody's terminal. A link in the way must not be
  * followed unless it is meant to be; O_NOFOLLOW would stay visible in the descriptor's flags.
@@ -39,10 +34,45 @@ static int try_open(const struct order *order, uint64_t flags)
 	struct open_how how = {
 	    .flags = flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 	    .mode = flags & O_CREAT || asked ? mode : 0,
-	    .resolve = follows(order) ? RESOLVE_NO_MAGICLINKS : RESOLVE_NO_SYMLINKS,
+	    .resolve = RESOLVE_NO_SYMLINKS,
 	};
 
 	return (int)syscall(SYS_openat2, order->place.directory, order->place.name, &how, sizeof(how));
+}
+
+/* It leads nowhere; but the kernel may find another fault in the call first. What would change nothing is asked for. */
+static int fail_through_link(const struct order *order, uint64_t flags)
+{
+	struct open_how how = {
+	    .flags = (flags & ~(uint64_t)(O_CREAT | O_TRUNC)) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+	    .resolve = RESOLVE_NO_MAGICLINKS,
+	};
+	int fd CLEANUP_FD = (int)syscall(SYS_openat2, order->place.directory, order->place.name, &how, sizeof(how));
+
+	if (fd >= 0)
+		errno = EXDEV; /* which no open says: somebody was faster */
+	return -1;
+}
+
+/*
+ * Where a link leads is looked at first, and then opened itself: a link that is exchanged must not lead to what is ours,
+ * nor to our own /proc/self, which nobody of the tree may ever hold.
+ */
+static int open_through_link(const struct order *order, uint64_t flags)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+	struct order_identity reached;
+	char path[32];
+
+	int object CLEANUP_FD = (int)syscall(SYS_openat2, order->place.directory, order->place.name, &how, sizeof(how));
+	if (object < 0)
+		return fail_through_link(order, flags);
+	if (!order_look(object, "", &reached) || !order_same_object(&reached, &order->before)) {
+		errno = EXDEV;
+		return -1;
+	}
+	snprintf(path, sizeof(path), "self/fd/%d", object);
+	return open(path, (int)(flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 static bool in_sticky_directory(const struct order *order)
@@ -65,8 +95,7 @@ static bool ends_in_slash(const struct order *order)
  */
 static bool is_divisible(const struct order *order)
 {
-	if ((order->how.flags & (O_CREAT | O_EXCL | O_DIRECTORY)) != O_CREAT || order->place.link ||
-	    ends_in_slash(order))
+	if ((order->how.flags & (O_CREAT | O_EXCL | O_DIRECTORY)) != O_CREAT || ends_in_slash(order))
 		return false;
 	return !order->before.known || (S_ISREG(order->before.mode) && !in_sticky_directory(order));
 }
@@ -87,6 +116,8 @@ static int open_or_make(const struct order *order, uint64_t flags, bool *created
 	bool there = order->before.known;
 
 	*created = !there;
+	if (order->place.link)
+		return open_through_link(order, flags);
 	if (!is_divisible(order))
 		return try_open(order, flags);
 	for (int attempt = 0; attempt < ATTEMPTS && (there || order->has_umask); attempt++) {
@@ -104,36 +135,14 @@ static struct order_outcome failed(const struct order *order, int error)
 {
 	struct order_outcome outcome = {.state = ORDER_DONE, .error = error, .descriptor = -1};
 
-	/* Links where none was meant to be (or, with one, its end in procfs): unless that is what he asked to be told. */
+	/* A link where none was, or magic behind it: unless that is what he asked to be told. */
 	if (error == ELOOP && !(order->how.flags & O_NOFOLLOW))
-		outcome.state = follows(order) ? ORDER_NOT_MADE : ORDER_MOVED;
+		outcome.state = order->place.link ? ORDER_NOT_MADE : ORDER_MOVED;
+	if (error == EXDEV)
+		outcome.state = ORDER_MOVED;
 	if (error == EAGAIN && !(order->how.flags & O_NONBLOCK))
 		outcome.state = ORDER_WAITS;
 	return outcome;
-}
-
-/* Does the link lead where it led when it was looked at? Where nothing was, what is there now must be new: empty. */
-static bool leads_there(const struct order *order, int fd)
-{
-	struct order_identity reached;
-	struct stat status;
-
-	if (!follows(order))
-		return true;
-	if (order->before.known)
-		return order_look(fd, "", &reached) && order_same_object(&order->before, &reached);
-	return fstat(fd, &status) == 0 && status.st_size == 0;
-}
-
-/* Before something is cut off that cannot be put back. */
-static bool may_truncate(const struct order *order)
-{
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
-
-	if (!follows(order) || !order->before.known)
-		return true;
-	int fd CLEANUP_FD = (int)syscall(SYS_openat2, order->place.directory, order->place.name, &how, sizeof(how));
-	return fd < 0 || leads_there(order, fd);
 }
 
 struct order_outcome order_open(const struct order *order)
@@ -141,18 +150,14 @@ struct order_outcome order_open(const struct order *order)
 	uint64_t flags = order->strict_flags ? order->how.flags : order->how.flags & OPEN_FLAGS;
 	struct order_outcome outcome = {.state = ORDER_DONE, .descriptor = -1};
 
-	outcome.state = ORDER_MOVED;
-	if ((flags & O_TRUNC) && !may_truncate(order))
+	/* Whether such an open may make what the link names is for the kernel to say. */
+	if (order->place.link && (flags & O_CREAT)) {
+		outcome.state = ORDER_NOT_MADE;
 		return outcome;
-	if (follows(order) && !order->before.known)
-		flags &= ~(uint64_t)O_TRUNC;
+	}
 	int fd CLEANUP_FD = open_or_make(order, flags, &outcome.created);
 	if (fd < 0)
 		return failed(order, errno);
-	if (!leads_there(order, fd))
-		return outcome;
-	outcome.state = ORDER_DONE;
-	/* A link that was exchanged may have led to our own /proc/self, which nobody of the tree may ever hold. */
 	if (!path_is_ordinary(fd) || !order_look(fd, "", &outcome.object) ||
 	    !(S_ISREG(outcome.object.mode) || S_ISDIR(outcome.object.mode))) {
 		outcome.state = ORDER_NOT_MADE;

@@ -173,12 +173,17 @@ static bool try_to_perform(const struct actor *actor, struct act *act, bool *mov
 
 void act_perform(const struct actor *actor, struct act *act)
 {
-	enum { ATTEMPTS = 16 };
+	enum { ATTEMPTS = 64 };
 	bool moved = false;
 	bool performed = try_to_perform(actor, act, &moved);
 
 	for (int attempt = 1; moved && attempt < ATTEMPTS; attempt++) {
 		decoded_look_again(act->decoder, act->target, act->decoded);
+		/* It may mean something now that was not there to be refused before. */
+		if (act_refuse_ours(actor, act)) {
+			decoded_release(act->decoded);
+			return;
+		}
 		performed = try_to_perform(actor, act, &moved);
 	}
 	/* Before the kernel makes the call: a directory that is held keeps its file system from being unmounted. */
