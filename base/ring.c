@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ struct ring {
 	char *data;
 	size_t header_size;
 	size_t capacity;
+	struct ring_identity identity;
 	/* The consumer's own, out of the producer's reach. */
 	uint64_t released;
 	size_t shown; /* bytes of the entry that ring_peek() showed, with its length and padding */
@@ -89,6 +91,9 @@ struct ring *ring_create(size_t capacity, struct err *err)
 		err_set(err, ENOMEM, "create a ring");
 		return NULL;
 	}
+	struct stat about;
+	if (fstat(fd, &about) == 0)
+		ring->identity = (struct ring_identity){about.st_dev, about.st_ino};
 	ring->header_size = page;
 	ring->capacity = capacity;
 	if (!ring_map(ring, fd, err)) {
@@ -96,6 +101,11 @@ struct ring *ring_create(size_t capacity, struct err *err)
 		return NULL;
 	}
 	return ring;
+}
+
+struct ring_identity ring_identity(const struct ring *ring)
+{
+	return ring->identity;
 }
 
 void ring_free(struct ring *ring)

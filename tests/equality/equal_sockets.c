@@ -44,7 +44,10 @@ static void say_unix_name(int fd)
 	socklen_t size = sizeof(address);
 
 	NEED(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
+	/* Of a name without an end the kernel counts one byte more than it writes. */
 	size_t length = size - offsetof(struct sockaddr_un, sun_path);
+	if (length > sizeof(address.sun_path))
+		length = sizeof(address.sun_path);
 	say("  name of %zu bytes: %s", length, escaped(address.sun_path, length));
 }
 

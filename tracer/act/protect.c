@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -121,10 +122,10 @@ static bool names_us(const struct protection *protection, const struct stop *sto
 }
 
 /* The memory that records pass through, by whatever link of /proc somebody got at it (base/ring.c). */
-static bool is_our_ring(const struct effect_object *object)
+static bool is_our_ring(const struct protection *protection, const struct effect_object *object)
 {
-	return bytes_start_with(object->path, BYTES("/memfd:assure-ring")) ||
-	       bytes_start_with(object->host_path, BYTES("/memfd:assure-ring"));
+	return object->has_inode && object->ino == protection->ring_ino &&
+	       makedev(object->dev_major, object->dev_minor) == protection->ring_device;
 }
 
 /* One of our processes, in whatever procfs this folder was found: numbers differ there, name and birth do not. */
@@ -157,7 +158,7 @@ static bool in_our_proc(const struct protection *protection, struct path_cache *
 
 	if (decoded->count == 0)
 		return false;
-	if (is_our_ring(&effect->object))
+	if (is_our_ring(protection, &effect->object))
 		return true;
 	if (!decoded->facts.procfs || !decoded->request.path.data)
 		return false;

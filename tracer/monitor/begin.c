@@ -89,6 +89,9 @@ static bool prepare(struct monitor *monitor, const struct monitor_config *config
 	    .pid_namespace = monitor->own.pid_namespace,
 	    .performers = &monitor->performers,
 	};
+	struct ring_identity ring = ring_identity(config->ring);
+	monitor->protection.ring_device = ring.device;
+	monitor->protection.ring_ino = ring.ino;
 	struct statx state;
 	if (statx(AT_FDCWD, config->state, 0, STATX_INO | STATX_MNT_ID, &state) != 0)
 		return err_set(err, errno, "looking at the state folder %s", config->state);

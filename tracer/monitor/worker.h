@@ -20,3 +20,5 @@ bool workers_rejoin(struct monitor *monitor);
 void worker_note_passed(struct monitor *monitor, const struct syscall_row *row);
 /* Explain the stop, act on it, record it, let the task go on. */
 void worker_handle(struct worker *worker, const struct stop *stop);
+/* Write down the effects of a stop, and what of it could not be read. */
+void worker_record(struct worker *worker, const struct stop *stop, struct thread *thread, struct decoded *decoded);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -114,6 +115,8 @@ static bool set_file_ids(uid_t user, gid_t group)
 {
 	(void)syscall(SYS_setfsgid, group);
 	(void)syscall(SYS_setfsuid, user);
+	/* Where fs.suid_dumpable is not 0 a change of ids lets others of the same user look into us. */
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	return syscall(SYS_setfsgid, -1) == (long)group && syscall(SYS_setfsuid, -1) == (long)user;
 }
 

@@ -26,6 +26,11 @@ struct ring;
  */
 struct ring *ring_create(size_t capacity, struct err *err);
 void ring_free(struct ring *ring);
+/* Which file its memory is, whatever link of /proc leads to it. */
+struct ring_identity {
+	uint64_t device, ino;
+};
+struct ring_identity ring_identity(const struct ring *ring);
 
 /*
  * Commit one entry made of two parts. Blocks while the ring is full; `alive` is asked about every 50 ms while it waits,
