@@ -204,6 +204,10 @@ def main():
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         sys.exit("cannot become a subreaper")
 
+    # Whoever runs this in the background, or under nohup, has them ignored, and tests are about what they do.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     counts = {"ok": 0, "FAIL": 0, "skip": 0}
     stage = pathlib.Path(tempfile.mkdtemp(prefix="assure-e2e-"))
     try:
