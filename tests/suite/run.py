@@ -34,6 +34,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 TIME_LIMIT = 30
+# What supervision costs is no verdict, so there is more time for it.
+TIME_LIMIT_SUPERVISED = 60
 AGAIN = 3
 USER = "nobody"
 ISOLATED = "ASSURE_SUITE_ISOLATED"
@@ -434,7 +436,7 @@ class Setting:
                                            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                            start_new_session=True, preexec_fn=lambda: os.umask(0o022))
                 try:
-                    status = process.wait(TIME_LIMIT)
+                    status = process.wait(TIME_LIMIT if column == "native" else TIME_LIMIT_SUPERVISED)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
