@@ -171,9 +171,14 @@ bool message_receive(int socket, struct message *message, enum message_role send
 	/* MSG_TRUNC tells the packet's true size. Descriptors that a peer attaches are dropped by the kernel, because no
 	   room is offered for them. */
 	ssize_t n;
-	do
+	bool reset = false;
+	for (;;) {
 		n = recv(socket, message->storage, sizeof(message->storage), MSG_TRUNC);
-	while (n < 0 && errno == EINTR);
+		if (n >= 0 || (errno != EINTR && errno != ECONNRESET) || (errno == ECONNRESET && reset))
+			break;
+		/* The peer left without reading our last message; what it had said before that still waits behind the error. */
+		reset = reset || errno == ECONNRESET;
+	}
 	if (n < 0)
 		return err_set(err, errno, "receive a message from the %s", role_name(sender));
 	if (n == 0)

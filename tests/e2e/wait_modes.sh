@@ -39,3 +39,8 @@ if [ -e "/proc/$pid" ]; then
 	kill -KILL "$pid"
 	assert_contains "$(cat err)" "sleep|$pid" 'what --wait main left is neither ended nor named'
 fi
+
+# The tree ends while the guardian is about to tell the monitor that nobody waits for it any more.
+for i in $(seq 60); do
+	traced --wait main -- sh -c 'true & exit 0' || fail "round $i: the command ended with 0, and assure with $?"
+done

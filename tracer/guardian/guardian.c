@@ -53,11 +53,28 @@ static void send_to_monitor(struct guardian *guardian, enum message_type type, u
 		(void)message_send(guardian->monitor_socket, &message, NULL);
 }
 
+/* Nobody waits for the tree any more, and it had ended already: then the monitor has nothing to say, and goes. */
+static bool monitor_is_done(const struct guardian *guardian)
+{
+	int status = 0;
+
+	for (int tries = 0; guardian->outcome->detached && tries < REAP_TRIES; tries++) {
+		if (waitpid(guardian->monitor, &status, WNOHANG) == guardian->monitor)
+			return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+		(void)poll(NULL, 0, 2);
+	}
+	return false;
+}
+
 static void on_monitor_death(struct guardian *guardian)
 {
 	guardian->monitor_gone = true;
 	if (guardian->tree_ended)
 		return;
+	if (monitor_is_done(guardian)) {
+		guardian->tree_ended = true;
+		return;
+	}
 	int status = 0;
 	char line[64] = "the monitor ended early";
 	/* A signal says whether it was killed or crashed: worth knowing to whoever reports it. */

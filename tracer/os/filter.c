@@ -102,6 +102,9 @@ static unsigned short write_prologue(struct sock_filter out[])
 	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYSCALL_NATIVE_ARCH, 1, 0),
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
 	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    /* No call: a tracer has taken it away (PTRACE_SET_SYSCALL), and answers in its place. */
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UINT32_MAX, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, highest, 0, 1),
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
 	};
