@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,64 +15,43 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { REQUEST_SIZE = 1 << 17, ANSWER_SIZE = 4096, FIRST_NODE = 2, NODES = 1000000 };
+#include "../fuse.h"
 
-static int device;
-
-static void answer(uint64_t unique, int error, const void *data, size_t size)
-{
-	static char message[ANSWER_SIZE];
-	struct fuse_out_header header = {.len = (uint32_t)(sizeof(header) + size), .error = -error, .unique = unique};
-
-	memcpy(message, &header, sizeof(header));
-	if (size)
-		memcpy(message + sizeof(header), data, size);
-	/* Whoever was interrupted meanwhile wants no answer any more. */
-	if (write(device, message, sizeof(header) + size) < 0 && errno != ENOENT)
-		_exit(1);
-}
-
-static struct fuse_attr attributes(uint64_t node)
-{
-	struct fuse_attr attr = {.ino = node, .nlink = 1, .blksize = ANSWER_SIZE};
-
-	attr.mode = node == FUSE_ROOT_ID ? S_IFDIR | 0777 : S_IFREG | 0666;
-	return attr;
-}
+enum { REQUEST_SIZE = 1 << 17, FIRST_NODE = 2, NODES = 1000000 };
 
 static void handle(const struct fuse_in_header *request)
 {
-	struct fuse_init_out init = {.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = ANSWER_SIZE};
+	struct fuse_init_out init = {.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = FUSE_ANSWER_SIZE};
 	struct fuse_entry_out entry = {.nodeid = FIRST_NODE + request->unique % NODES};
-	struct fuse_attr_out attr = {.attr = attributes(request->nodeid)};
+	struct fuse_attr_out attr = {.attr = fuse_attributes(request->nodeid, S_IFREG | 0666)};
 	struct fuse_open_out opened = {0};
 
 	switch (request->opcode) {
 	case FUSE_INIT:
-		answer(request->unique, 0, &init, sizeof(init));
+		fuse_answer(request->unique, 0, &init, sizeof(init));
 		break;
 	case FUSE_LOOKUP:
-		entry.attr = attributes(entry.nodeid);
-		answer(request->unique, 0, &entry, sizeof(entry));
+		entry.attr = fuse_attributes(entry.nodeid, S_IFREG | 0666);
+		fuse_answer(request->unique, 0, &entry, sizeof(entry));
 		break;
 	case FUSE_GETATTR:
-		answer(request->unique, 0, &attr, sizeof(attr));
+		fuse_answer(request->unique, 0, &attr, sizeof(attr));
 		break;
 	case FUSE_OPEN:
 	case FUSE_OPENDIR:
-		answer(request->unique, 0, &opened, sizeof(opened));
+		fuse_answer(request->unique, 0, &opened, sizeof(opened));
 		break;
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
 	case FUSE_FLUSH:
-		answer(request->unique, 0, NULL, 0);
+		fuse_answer(request->unique, 0, NULL, 0);
 		break;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
 		break;
 	default:
-		answer(request->unique, ENOSYS, NULL, 0);
+		fuse_answer(request->unique, ENOSYS, NULL, 0);
 	}
 }
 
@@ -84,7 +62,7 @@ static void serve(void)
 	int waited = 0;
 
 	for (;;) {
-		if (read(device, request, sizeof(request)) < 0) {
+		if (read(fuse_device, request, sizeof(request)) < 0) {
 			if (errno == EINTR || errno == ENOENT)
 				continue;
 			_exit(0); /* unmounted */
@@ -116,10 +94,10 @@ int main(int argc, char **argv)
 
 	if (count < 1)
 		return 64;
-	device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	if (device < 0)
+	fuse_device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (fuse_device < 0)
 		return 77;
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", device);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fuse_device);
 	if (mount("hostile", argv[1], "fuse.hostile", MS_NOSUID | MS_NODEV, options) != 0)
 		return 77;
 	pid_t server = fork();

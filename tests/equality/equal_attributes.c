@@ -1,6 +1,7 @@
 /*
  * Modes, owners, times, lengths and extended attributes, by name and by a descriptor that an open gave.
  */
+#include <sys/mman.h>
 #include <sys/statfs.h>
 #include <sys/time.h>
 #include <sys/xattr.h>
@@ -299,7 +300,29 @@ static void attributes_by_descriptor(void)
 	content_of("file");
 }
 
+/* What a process put where it may not read it any more: whoever makes the call for it may. */
+static void attributes_unreadable(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char *kept = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	NEED(kept != MAP_FAILED);
+	make_file("file", 0644, "text");
+	memcpy(kept, "file", 5);
+	NEED(mprotect(kept, (size_t)page, PROT_NONE) == 0);
+	step(setxattr("file", "user.name", kept, 4, 0), "a value that cannot be read");
+	step(setxattr("file", kept, "text", 4, 0), "a name that cannot be read");
+	step(truncate(kept, 0), "a path that cannot be read");
+	step(syscall(SYS_utimensat, AT_FDCWD, "file", kept, 0), "times that cannot be read");
+	char *arguments[] = {kept, NULL};
+	step(execve(kept, (char *[]){(char *)(uintptr_t) "missing", NULL}, environ),
+	     "a program's name that cannot be read");
+	step(execve("absent", arguments, environ), "an argument that cannot be read");
+	facts_of("file");
+}
+
 static const struct equal_case cases[] = {
+    {"attributes_unreadable", false, attributes_unreadable},
     {"attributes_chmod", false, attributes_chmod},
     {"attributes_chmod_flags", false, attributes_chmod_flags},
     {"attributes_chown", false, attributes_chown},

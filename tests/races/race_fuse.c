@@ -4,34 +4,12 @@
  */
 #include "race_stall.h"
 
-#include <linux/fuse.h>
 #include <poll.h>
 #include <sys/mount.h>
 
-enum { REQUEST_SIZE = 1 << 17, ANSWER_SIZE = 4096, FIRST_NODE = 2 };
+#include "../fuse.h"
 
-static int device;
-
-static void answer(uint64_t unique, int error, const void *data, size_t size)
-{
-	char message[ANSWER_SIZE];
-	struct fuse_out_header header = {.len = (uint32_t)(sizeof(header) + size), .error = -error, .unique = unique};
-
-	memcpy(message, &header, sizeof(header));
-	if (size)
-		memcpy(message + sizeof(header), data, size);
-	/* Whoever was interrupted meanwhile wants no answer any more. */
-	if (write(device, message, sizeof(header) + size) < 0 && errno != ENOENT)
-		_exit(1);
-}
-
-static struct fuse_attr attributes(uint64_t node)
-{
-	struct fuse_attr attr = {.ino = node, .nlink = 1, .blksize = ANSWER_SIZE};
-
-	attr.mode = node == FUSE_ROOT_ID ? S_IFDIR | 0777 : S_IFLNK | 0777;
-	return attr;
-}
+enum { REQUEST_SIZE = 1 << 17, FIRST_NODE = 2 };
 
 /* Nothing is valid for longer than the call that asked for it, so every walk asks again. */
 static void answer_lookup(const struct fuse_in_header *request)
@@ -39,26 +17,26 @@ static void answer_lookup(const struct fuse_in_header *request)
 	const char *name = (const char *)(request + 1);
 	struct fuse_entry_out entry = {.nodeid = FIRST_NODE + strtoull(name + 1, NULL, 10)};
 
-	entry.attr = attributes(entry.nodeid);
+	entry.attr = fuse_attributes(entry.nodeid, S_IFLNK | 0777);
 	if (*name == 's')
-		answer(request->unique, 0, &entry, sizeof(entry));
+		fuse_answer(request->unique, 0, &entry, sizeof(entry));
 	else
-		answer(request->unique, ENOENT, NULL, 0);
+		fuse_answer(request->unique, ENOENT, NULL, 0);
 }
 
 static void handle(const struct fuse_in_header *request, struct stall_queue *queue)
 {
 	struct fuse_init_out init = {.major = FUSE_KERNEL_VERSION,
 				     .minor = 31,
-				     .max_write = ANSWER_SIZE,
+				     .max_write = FUSE_ANSWER_SIZE,
 				     .max_background = STALL_MOST,
 				     .flags = FUSE_PARALLEL_DIROPS};
-	struct fuse_attr_out attr = {.attr = attributes(request->nodeid)};
+	struct fuse_attr_out attr = {.attr = fuse_attributes(request->nodeid, S_IFLNK | 0777)};
 	struct fuse_open_out opened = {0};
 
 	switch (request->opcode) {
 	case FUSE_INIT:
-		answer(request->unique, 0, &init, sizeof(init));
+		fuse_answer(request->unique, 0, &init, sizeof(init));
 		break;
 	case FUSE_LOOKUP:
 		answer_lookup(request);
@@ -67,21 +45,21 @@ static void handle(const struct fuse_in_header *request, struct stall_queue *que
 		stall_later(queue, request->unique);
 		break;
 	case FUSE_GETATTR:
-		answer(request->unique, 0, &attr, sizeof(attr));
+		fuse_answer(request->unique, 0, &attr, sizeof(attr));
 		break;
 	case FUSE_OPENDIR:
-		answer(request->unique, 0, &opened, sizeof(opened));
+		fuse_answer(request->unique, 0, &opened, sizeof(opened));
 		break;
 	case FUSE_RELEASEDIR:
 	case FUSE_FLUSH:
-		answer(request->unique, 0, NULL, 0);
+		fuse_answer(request->unique, 0, NULL, 0);
 		break;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
 		break;
 	default:
-		answer(request->unique, ENOSYS, NULL, 0);
+		fuse_answer(request->unique, ENOSYS, NULL, 0);
 	}
 }
 
@@ -90,19 +68,19 @@ static void serve(pid_t parent)
 	/* Aligned, because its begin is read as a struct. */
 	static uint64_t request[REQUEST_SIZE / sizeof(uint64_t)];
 	static struct stall_queue queue;
-	struct pollfd ready = {.fd = device, .events = POLLIN};
+	struct pollfd ready = {.fd = fuse_device, .events = POLLIN};
 	uint64_t state = 1, unique;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	while (getppid() == parent) {
 		if (poll(&ready, 1, stall_timeout(&queue)) > 0) {
-			if (read(device, request, sizeof(request)) >= 0)
+			if (read(fuse_device, request, sizeof(request)) >= 0)
 				handle((const void *)request, &queue);
 			else if (errno != EINTR && errno != ENOENT && errno != EAGAIN)
 				break; /* unmounted */
 		}
 		while (stall_next(&queue, &unique))
-			answer(unique, 0, race_random(&state) & 1 ? "../a" : "../b", strlen("../a"));
+			fuse_answer(unique, 0, race_random(&state) & 1 ? "../a" : "../b", strlen("../a"));
 	}
 	_exit(0);
 }
@@ -137,10 +115,10 @@ static void mount_device(void)
 {
 	char options[STALL_NAME * 2];
 
-	device = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	if (device < 0)
+	fuse_device = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (fuse_device < 0)
 		race_skip("/dev/fuse");
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", device);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fuse_device);
 	if (mkdir("mount", 0755) != 0)
 		race_die("mount");
 	if (mount("race", "mount", "fuse.race", MS_NOSUID | MS_NODEV, options) != 0)
@@ -158,7 +136,7 @@ int main(int argc, char **argv)
 	pid_t server = fork();
 	if (server == 0)
 		serve(parent);
-	close(device);
+	close(fuse_device);
 	for (long done = 0; done < stall.rounds; done += stall.width) {
 		int count = stall.rounds - done < stall.width ? (int)(stall.rounds - done) : stall.width;
 		for (int i = 0; i < count; i++) {

@@ -35,7 +35,6 @@ SHOWN = 2
 BATCH = 20000  # rounds of one run: all its records are in memory at once
 STALLED_AT_ONCE = 50
 STALL_MS = {"alone": 50, "traced": 2000}
-ABSENT = object()
 
 # `share`: how much of the rounds of its group (`rounds`, `exec`, `slow`) are this kind's.
 Kind = collections.namedtuple("Kind", "name program group share")
@@ -58,29 +57,19 @@ COUNTS = {"rounds": (10 ** 4, 10 ** 6), "exec": (10 ** 3, 10 ** 5), "slow": (10 
 
 
 def beside(name):
-    """tests/e2e/run.py has the two users, and ends what a program leaves behind."""
-    spec = importlib.util.spec_from_file_location("e2e_run", HERE.parent / "e2e" / name)
+    """A module of tests/e2e."""
+    spec = importlib.util.spec_from_file_location(f"e2e_{name[:-3]}", HERE.parent / "e2e" / name)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-e2e = beside("run.py")
+e2e = beside("run.py")  # has the two users, and ends what a program leaves behind
+effects = beside("effects.py")  # looks into records
+ABSENT, field = effects.ABSENT, effects.field
 
 
 # Comparison
-
-
-def field(effect, path):
-    value = effect
-    for step in path.split("."):
-        if isinstance(value, dict) and step in value:
-            value = value[step]
-        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
-            value = value[int(step)]
-        else:
-            return ABSENT
-    return value
 
 
 def matches(value, wanted):

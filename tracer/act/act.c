@@ -53,7 +53,7 @@ void act_performed(struct act *act, int error)
 
 void act_check_delivery(const struct actor *actor, struct act *act)
 {
-	if (act->value == 0 && !actor->backend->still_waiting(actor->backend->self, act->stop))
+	if (!actor->backend->still_waiting(actor->backend->self, act->stop))
 		act->decoded->effects->result.undelivered = true;
 }
 

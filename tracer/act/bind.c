@@ -137,6 +137,7 @@ void act_bind(const struct actor *actor, struct act *act)
 	act_performed(act, bind(socket, address, size) == 0 ? 0 : errno);
 	if (result->state != RESULT_OK)
 		return;
+	act_check_delivery(actor, act);
 	if (act_socket_option(socket, SO_DOMAIN) == AF_UNIX)
 		record_name(act, socket);
 	else

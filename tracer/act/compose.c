@@ -166,7 +166,7 @@ static bool order_xattr(const struct act *act, struct order *order)
 	void *value =
 	    order->value_size > ORDER_VALUE_LIMIT ? NULL : arena_alloc(&act->decoder->arena, order->value_size);
 	order->value = value;
-	return value && memory_read(act->target->memory, address, value, order->value_size) == 0;
+	return value && memory_read_as_task(act->target->tid, address, value, order->value_size) == 0;
 }
 
 static bool order_truncation(const struct act *act, struct order *order)
@@ -211,8 +211,8 @@ static bool copy_place(const struct act *act, enum order_kind kind, const struct
 	/* A link leads from the root of whoever follows it. */
 	bool rooted = act->target->same_root || order_lives_elsewhere(act->target);
 
-	place->follow = request->follow && rooted && follows_links(kind);
-	if (held->directory < 0 || !facts->local || facts->procfs || (held->link && !place->follow))
+	if (held->directory < 0 || !facts->local || facts->procfs ||
+	    (held->link && !(request->follow && rooted && follows_links(kind))))
 		return false;
 	place->directory = held->directory;
 	place->link = held->link;

@@ -123,7 +123,6 @@ static void connect_tcp(const struct actor *actor, struct act *act, int socket)
 		answer_started(act, socket);
 	else
 		act_performed(act, error);
-	act_check_delivery(actor, act);
 }
 
 void act_connect(const struct actor *actor, struct act *act)
@@ -142,6 +141,8 @@ void act_connect(const struct actor *actor, struct act *act)
 		act_let_go(actor, act);
 		return;
 	}
+	if (act->pending == PENDING_VALUE)
+		act_check_delivery(actor, act);
 	/* What was looked at before need not have been the same descriptor. */
 	for (size_t i = 0; i < act->decoded->count; i++)
 		act->decoded->effects[i].peer.protocol = kind == KIND_TCP ? BYTES("tcp") : BYTES("udp");

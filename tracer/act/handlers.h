@@ -24,7 +24,7 @@ bool act_refuse_ours(const struct actor *actor, struct act *act);
 void act_set_how(struct act *act, enum effect_how how);
 /* We made the call, and this is how it ended: 0, or an errno value that the agent gets. */
 void act_performed(struct act *act, int error);
-/* After a call that may have waited for somebody: is the agent still there to be told? */
+/* After a call that succeeded: is the agent still there to be told? */
 void act_check_delivery(const struct actor *actor, struct act *act);
 /* Another entry of the first effect's `args`, or NULL when there is no room or no effect. */
 struct effect_value *act_add_value(struct act *act, const char *name, enum effect_value_type type);

@@ -284,7 +284,7 @@ static struct order_outcome change(const struct order *order)
 {
 	const struct order_place *place = &order->place;
 	struct open_how how = {
-	    .flags = O_PATH | O_CLOEXEC | (place->link && place->follow ? 0 : O_NOFOLLOW),
+	    .flags = O_PATH | O_CLOEXEC | (place->link ? 0 : O_NOFOLLOW),
 	    .resolve = RESOLVE_NO_MAGICLINKS,
 	};
 	struct order_identity held = {0};
@@ -383,7 +383,5 @@ struct order_outcome order_carry_out(struct order *order)
 
 bool order_is_as_seen(const struct order *order, const struct order_outcome *outcome)
 {
-	if (outcome->created)
-		return !order->place.link;
-	return order_same_object(&order->before, &outcome->object);
+	return outcome->created || order_same_object(&order->before, &outcome->object);
 }

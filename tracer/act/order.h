@@ -37,8 +37,7 @@ enum { ORDER_VALUE_LIMIT = 65536 /* XATTR_SIZE_MAX */ };
 struct order_place {
 	int directory;
 	char name[NAME_MAX + 2]; /* empty: the directory itself */
-	bool link;               /* it was a symbolic link when it was looked at */
-	bool follow;             /* whatever link is there, the kernel is to follow it */
+	bool link;               /* it was a symbolic link when it was looked at, and is followed */
 	/*
 	 * Another's rights decide who may walk to the directory: `path` is walked again from `base` with them, and must end
 	 * in the same directory.
@@ -61,8 +60,7 @@ struct order_identity {
 struct order {
 	enum order_kind kind;
 	struct order_place place, to;
-	bool
-	    by_descriptor; /* the call was given a descriptor: `place.directory` is a copy of it, for the very same file */
+	bool by_descriptor; /* `place.directory` is a copy of the descriptor that the call is about */
 	struct open_how how;
 	bool strict_flags; /* `how` is openat2(2)'s: unknown bits are an error */
 	mode_t mode, umask;
@@ -92,8 +90,7 @@ enum order_state {
 struct order_outcome {
 	enum order_state state;
 	int error;
-	int descriptor; /* of an open that succeeded, or of a changed object that is not the one that was seen;
-					 the caller's to close */
+	int descriptor; /* of a file that was opened, or changed and not the one that was seen; the caller's to close */
 	bool created;   /* the open made the file */
 	struct order_identity object; /* what was acted on, or made */
 	struct order_identity to;     /* the second object, where there is one */

@@ -273,12 +273,19 @@ static bool is_addressed(const struct protection *protection, const struct targe
 	return getpgid(candidate) == group;
 }
 
+bool protect_has_our_rights(const struct protection *protection, const struct target *target)
+{
+	struct rights theirs;
+
+	return rights_read(target->task, &theirs) && rights_equal(protection->rights, &theirs);
+}
+
 int protect_signal_others(const struct protection *protection, const struct target *target, int64_t pid, int signal)
 {
 	int found = 0, sent = 0;
 
 	/* We must not do for the caller what it may not do itself. */
-	if (!procfs_same_rights(target->task) || atomic_load(&protection->scoped))
+	if (!protect_has_our_rights(protection, target) || atomic_load(&protection->scoped))
 		return EPERM;
 	int copy CLEANUP_FD = openat(procfs_root(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = copy < 0 ? NULL : fdopendir(copy);

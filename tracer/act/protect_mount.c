@@ -151,7 +151,7 @@ bool protect_handle_reaches_state(const struct protection *protection, const str
 	int object CLEANUP_FD = folder < 0 ? -1 : open_by_handle_at(folder, &copy.handle, O_PATH | O_CLOEXEC);
 	/* What we may not, the task may not either, unless it has other rights: then it writes nothing here by handle. */
 	if (object < 0)
-		return writes && errno != ESTALE && !procfs_same_rights(target->task);
+		return writes && errno != ESTALE && !protect_has_our_rights(protection, target);
 	ssize_t length = procfs_own_fd(object, path, sizeof(path));
 	return length < 0 || bytes_path_below((struct bytes){path, (size_t)length}, protection->state);
 }

@@ -61,7 +61,8 @@ static bool acts_for_task(const struct reading *reading)
 
 	if (!reading->decoder->for_acting)
 		return false;
-	return handling == HANDLING_perform || handling == HANDLING_connect || handling == HANDLING_bind;
+	return handling == HANDLING_perform || handling == HANDLING_connect || handling == HANDLING_bind ||
+	       handling == HANDLING_exec;
 }
 
 void decoded_look_again(struct decoder *decoder, const struct target *target, struct decoded *decoded)

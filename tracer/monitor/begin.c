@@ -88,6 +88,7 @@ static bool prepare(struct monitor *monitor, const struct monitor_config *config
 	    .state = bytes_of(config->state),
 	    .pid_namespace = monitor->own.pid_namespace,
 	    .performers = &monitor->performers,
+	    .rights = &monitor->rights,
 	};
 	struct ring_identity ring = ring_identity(config->ring);
 	monitor->protection.ring_device = ring.device;

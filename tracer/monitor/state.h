@@ -38,11 +38,10 @@ struct monitor {
 	struct image_hashes *hashes;   /* NULL unless asked for */
 
 	atomic_ullong generation; /* of the tree's roots and mounts; no lock */
-	atomic_ullong
-	    umask_era; /* from 1; each umask(2) of the tree begins another, because it may be shared; no lock */
-	atomic_bool umask_unseen; /* one was made without our seeing its end; no lock */
-	atomic_bool
-	    context_unseen; /* the same of a change of roots, mounts, namespaces or rights: nothing of it is cached */
+	/* Without the lock: each umask(2) of the tree begins an era, because it may be shared; the first is 1. */
+	atomic_ullong umask_era;
+	/* One was made without our seeing its end, or a change of roots, mounts, namespaces: then nothing of it is cached. */
+	atomic_bool umask_unseen, context_unseen;
 	atomic_int idle_workers; /* no lock */
 	atomic_int busy_workers; /* with a stop that is not recorded yet; no lock */
 	int workers_limit;

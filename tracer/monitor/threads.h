@@ -16,8 +16,8 @@ struct thread {
 	struct process *process; /* referenced; NULL when it cannot be kept track of */
 	bool busy;               /* a worker has it */
 	bool used;
-	bool
-	    stale; /* what is known of it may be another's (who executes goes on under its leader's number): to be forgotten */
+	/* To be forgotten: who executes goes on under its leader's number, and what is known may be of that one. */
+	bool stale;
 	int umask; /* as last read; holds while `umask_era` is the tree's */
 	uint64_t umask_era;
 	bool stands; /* rights, standing and plain of the target are known */

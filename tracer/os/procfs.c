@@ -188,36 +188,6 @@ ssize_t procfs_link(int task, const char *name, char *out, size_t size)
 	return length;
 }
 
-/* The text of one line of status. */
-static bool same_line(const char *a, const char *b, const char *name)
-{
-	const char *one = procfs_status_field(a, name), *other = procfs_status_field(b, name);
-	size_t length = one ? strcspn(one, "\n") : 0;
-
-	return one && other && strcspn(other, "\n") == length && memcmp(one, other, length) == 0;
-}
-
-bool procfs_same_rights(int task)
-{
-	static const char *const lines[] = {"Uid:", "CapPrm:", "CapEff:"};
-	char theirs[8192], ours[8192];
-	struct stat their_space, our_space;
-
-	if (!procfs_read(task, "status", theirs, sizeof(theirs)) ||
-	    !procfs_read(proc_fd, "self/status", ours, sizeof(ours)))
-		return false;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		if (!same_line(theirs, ours, lines[i]))
-			return false;
-	if (fstatat(task, "ns/user", &their_space, 0) != 0 || fstatat(proc_fd, "self/ns/user", &our_space, 0) != 0 ||
-	    their_space.st_ino != our_space.st_ino)
-		return false;
-	/* Without a labelling security module neither can be read. */
-	bool labelled = procfs_read(task, "attr/current", theirs, sizeof(theirs));
-	return labelled == procfs_read(proc_fd, "self/attr/current", ours, sizeof(ours)) &&
-	       (!labelled || strcmp(theirs, ours) == 0);
-}
-
 int procfs_umask(int task)
 {
 	char text[512]; /* the second line, behind a name of at most 64 bytes */

@@ -62,6 +62,8 @@ bool rights_read_ids(int task, struct rights *rights)
 	if (!groups || !permitted || !effective || !strchr(effective, '\n'))
 		return false;
 	groups += strspn(groups, " \t");
+	for (int i = 0; i < FILE_ID; i++)
+		rights->users[i] = (uid_t)procfs_status_number(text, "Uid:", i);
 	rights->file_user = (uid_t)procfs_status_number(text, "Uid:", FILE_ID);
 	rights->file_group = (gid_t)procfs_status_number(text, "Gid:", FILE_ID);
 	rights->permitted = strtoull(permitted, NULL, 16);
@@ -78,6 +80,13 @@ static bool same_groups(const struct rights *one, const struct rights *other)
 bool rights_same_ids(const struct rights *one, const struct rights *other)
 {
 	return one->file_user == other->file_user && one->file_group == other->file_group && same_groups(one, other);
+}
+
+bool rights_equal(const struct rights *one, const struct rights *other)
+{
+	return memcmp(one->users, other->users, sizeof(one->users)) == 0 && rights_same_ids(one, other) &&
+	       one->permitted == other->permitted && one->effective == other->effective &&
+	       one->user_namespace == other->user_namespace && strcmp(one->label, other->label) == 0;
 }
 
 enum rights_standing rights_compare(const struct rights *own, const struct rights *theirs)

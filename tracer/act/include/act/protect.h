@@ -23,6 +23,7 @@ struct protection {
 	atomic_bool scoped;     /* a process of the tree is under Landlock, which may limit whom it may signal */
 	uint64_t pid_namespace; /* inode of our pid namespace */
 	const struct performers *performers;
+	const struct rights *rights;    /* our own */
 	uint64_t ring_device, ring_ino; /* the memory that records pass through */
 };
 

@@ -50,8 +50,6 @@ int procfs_exit_status(int task);
 bool procfs_signal_pending(int task);
 /* The text of a link (exe, cwd, root, fd/N) below `task`. Length, or -1 with errno. */
 ssize_t procfs_link(int task, const char *name, char *out, size_t size);
-/* Has the task our user ids, capabilities, user namespace and security label? False when that cannot be told. */
-bool procfs_same_rights(int task);
 /* Is this capability (CAP_*) among our effective ones? */
 bool procfs_has_capability(int capability);
 /* Where a descriptor of our own leads. */

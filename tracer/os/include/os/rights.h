@@ -14,6 +14,7 @@
 enum { RIGHTS_GROUPS_LIMIT = 64, RIGHTS_LABEL_LIMIT = 160 };
 
 struct rights {
+	uid_t users[3];   /* real, effective, saved: who may be signalled */
 	uid_t file_user;  /* fsuid: what permission checks and new files go by */
 	gid_t file_group; /* fsgid */
 	gid_t groups[RIGHTS_GROUPS_LIMIT];
@@ -35,6 +36,8 @@ enum rights_standing {
 bool rights_read(int task, struct rights *rights);
 /* The same without namespace and label, which a process in another user namespace may not be allowed to see. */
 bool rights_read_ids(int task, struct rights *rights);
+/* Also beyond files: may one do just what the other may? */
+bool rights_equal(const struct rights *one, const struct rights *other);
 enum rights_standing rights_compare(const struct rights *own, const struct rights *theirs);
 
 /*
