@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "effect_text.h"
 #include "render.h"
@@ -26,6 +27,7 @@ struct telling {
 	size_t count;
 	uint64_t not_kept;
 	struct bytes cwd;
+	struct buf below; /* the beginning of a path below it, as records spell it; empty when it cannot be told so */
 	struct arena arena;
 	struct buf text;
 };
@@ -52,6 +54,42 @@ static bool is_outside(struct telling *telling, const struct document *effect)
 	struct bytes to = document_bytes(document_get(effect, "to"), "path", &telling->arena);
 	bool outside = path.data && !is_dull(path) && !bytes_path_below(path, telling->cwd);
 	return outside || (to.data && !bytes_path_below(to, telling->cwd));
+}
+
+/*
+ * Most changes are made where the command was started, and are no news: told without parsing. Inside a JSON string the
+ * quotes would be escaped, so that no name can look like a key.
+ */
+static bool is_plainly_inside(const struct telling *telling, struct bytes json)
+{
+	static const char path[] = "\"path\":", other[] = "\"path_b64\":";
+	struct bytes below = buf_bytes(&telling->below);
+
+	if (below.size == 0 || memmem(json.data, json.size, other, sizeof(other) - 1))
+		return false;
+	for (const char *at = json.data, *end = json.data + json.size;
+	     (at = memmem(at, (size_t)(end - at), path, sizeof(path) - 1)); at += sizeof(path) - 1)
+		if (!bytes_start_with((struct bytes){at, (size_t)(end - at)}, below))
+			return false;
+	return true;
+}
+
+/* `"path":"/the/folder/`, as the one writer of JSON spells it. */
+static void spell_below(struct telling *telling)
+{
+	CLEANUP_BUF struct buf folder = {.limit = 1 << 16}, spelled = {.limit = 1 << 18};
+	static const char beginning[] = "{\"path\":\"", end[] = "\"}";
+	struct json json;
+
+	buf_append_bytes(&folder, telling->cwd);
+	buf_append_char(&folder, '/');
+	json_start(&json, &spelled);
+	json_begin_object(&json, NULL);
+	json_bytes(&json, "path", buf_bytes(&folder));
+	json_end_object(&json);
+	struct bytes whole = buf_bytes(&spelled);
+	if (telling->cwd.size > 1 && !spelled.failed && !folder.failed && bytes_start_with(whole, BYTES(beginning)))
+		buf_append_bytes(&telling->below, (struct bytes){whole.data + 1, whole.size - sizeof(end)});
 }
 
 static enum reason reason_of(struct telling *telling, const struct record_head *head, const struct document *effect)
@@ -96,8 +134,10 @@ static bool look(void *context, uint64_t seq, const struct record_head *head, st
 {
 	struct telling *telling = context;
 	(void)seq;
-	bool candidate = effect_kind_severity((enum effect_kind)head->kind) == SEVERITY_high ||
-			 changes_files(head->kind) || head->kind == EFFECT_net_connect || report_may_be_delegated(json);
+	bool severe = effect_kind_severity((enum effect_kind)head->kind) == SEVERITY_high;
+	bool delegated = report_may_be_delegated(json);
+	bool changes = changes_files(head->kind) && (severe || delegated || !is_plainly_inside(telling, json));
+	bool candidate = severe || delegated || changes || head->kind == EFFECT_net_connect;
 	struct document *effect = candidate ? document_parse(json, NULL) : NULL;
 	if (!effect)
 		return true;
@@ -161,6 +201,16 @@ static uint64_t count_reads(const struct report *report)
 	return report->by_kind[EFFECT_file_read] < unknown ? report->by_kind[EFFECT_file_read] : unknown;
 }
 
+/* Neither all nor nothing unless it is so. */
+static void append_share(struct buf *text, const char *before, double percent)
+{
+	if (percent < 0.1 || (percent > 99.9 && percent < 100))
+		buf_append_format(text, "%s%s%%", before, percent < 0.1 ? "<0.1" : ">99.9");
+	else
+		buf_append_format(text, "%s%.*f%%", before, percent < 1 || (percent > 99 && percent < 100) ? 1 : 0,
+				  percent);
+}
+
 /* How well the rest is known: the share of each way of knowing. */
 static void append_shares(struct buf *text, const struct report *report)
 {
@@ -176,11 +226,8 @@ static void append_shares(struct buf *text, const struct report *report)
 		uint64_t count = report->by_how[how] - (how == HOW_observed ? reads : 0);
 		if (count == 0)
 			continue;
-		/* Neither all nor nothing unless it is so. */
-		double share = 100.0 * (double)count / (double)(total - reads);
-		buf_append_format(text, "%s%.*f%% %s", any ? render_dot() : "",
-				  count < total - reads && (share < 1 || share > 99) ? 1 : 0, share,
-				  effect_how_name((enum effect_how)how));
+		append_share(text, any ? render_dot() : "", 100.0 * (double)count / (double)(total - reads));
+		buf_append_format(text, " %s", effect_how_name((enum effect_how)how));
 		any = true;
 	}
 	buf_append_char(text, '\n');
@@ -242,6 +289,7 @@ static bool tell(struct telling *telling, struct run *run, const struct report *
 		return err_set(err, 0, "screen: out of memory");
 	}
 	telling->cwd = document_bytes(report->start, "cwd", &start);
+	spell_below(telling);
 	bool good = run_visit(run, &filter, look, telling, err);
 	arena_free(&start);
 	return good;
@@ -253,6 +301,8 @@ bool render_run_screen(FILE *out, const char *home, struct run *run, struct err 
 	if (!report_load(&report, home, run, err))
 		return false;
 	struct telling *telling = calloc(1, sizeof(*telling));
+	if (telling)
+		telling->below.limit = 1 << 18;
 	CLEANUP_BUF struct buf text = {.limit = 1 << 22};
 	bool good = telling ? tell(telling, run, &report, err) : err_set(err, 0, "screen: out of memory");
 	append_headline(&text, &report);
@@ -266,6 +316,7 @@ bool render_run_screen(FILE *out, const char *home, struct run *run, struct err 
 	if (telling) {
 		arena_free(&telling->arena);
 		buf_free(&telling->text);
+		buf_free(&telling->below);
 	}
 	free(telling);
 	report_free(&report);

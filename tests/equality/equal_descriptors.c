@@ -49,6 +49,11 @@ static void descriptors_limit(void)
 	step(open("c", O_WRONLY | O_CREAT, 0644), "create beyond");
 	step(open("c", O_WRONLY | O_CREAT | O_EXCL, 0644), "exclusive beyond");
 	step(open("file", O_WRONLY | O_TRUNC), "truncate beyond");
+	step(open("file", O_WRONLY), "nothing to make beyond");
+	step(open("file", O_RDWR | O_CREAT, 0644), "made already beyond");
+	step(open("absent", O_WRONLY), "absent beyond");
+	step(open("file/x", O_WRONLY), "no folder beyond");
+	step(open(".", O_WRONLY), "folder beyond");
 	step(open(".", O_TMPFILE | O_RDWR, 0644), "no name beyond");
 	step(open("absent/x", O_WRONLY | O_CREAT, 0644), "in absent beyond");
 	step(open("", O_WRONLY | O_CREAT, 0644), "empty beyond");

@@ -65,6 +65,7 @@ struct order {
 	bool strict_flags; /* `how` is openat2(2)'s: unknown bits are an error */
 	mode_t mode, umask;
 	bool has_umask; /* else it must not make a file */
+	bool divisible; /* of an open: see order_prepare_open() */
 	uint64_t flags; /* AT_* or RENAME_* or XATTR_* */
 	uint64_t at_flags;
 	bool watched;   /* somebody is told about removals, in an order that a held object would change */
@@ -96,6 +97,11 @@ struct order_outcome {
 	struct order_identity to;     /* the second object, where there is one */
 };
 
+/*
+ * May the question whether an open makes the file be taken apart? Not where O_CREAT itself decides what is allowed:
+ * fs.protected_regular in sticky directories, directories, names with a slash. To be asked before the next two.
+ */
+void order_prepare_open(struct order *order);
 /* Can this call make something whose permissions depend on the umask? */
 bool order_may_create(const struct order *order);
 /* Once for each thread that carries out orders, which must share its working directory and umask with no other. */

@@ -89,22 +89,17 @@ static bool ends_in_slash(const struct order *order)
 	return length > 0 && order->place.name[length - 1] == '/';
 }
 
-/*
- * May the question whether it makes the file be taken apart? Not where O_CREAT itself decides what is allowed:
- * fs.protected_regular in sticky directories, directories, names with a slash.
- */
-static bool is_divisible(const struct order *order)
+void order_prepare_open(struct order *order)
 {
-	if ((order->how.flags & (O_CREAT | O_EXCL | O_DIRECTORY)) != O_CREAT || ends_in_slash(order))
-		return false;
-	return !order->before.known || (S_ISREG(order->before.mode) && !in_sticky_directory(order));
+	order->divisible = (order->how.flags & (O_CREAT | O_EXCL | O_DIRECTORY)) == O_CREAT && !ends_in_slash(order) &&
+			   (!order->before.known || (S_ISREG(order->before.mode) && !in_sticky_directory(order)));
 }
 
 bool order_may_create(const struct order *order)
 {
 	if (order->kind != ORDER_OPEN)
 		return order->kind == ORDER_MKDIR || order->kind == ORDER_MKNOD;
-	return (order->how.flags & O_CREAT) && !(order->before.known && is_divisible(order));
+	return (order->how.flags & O_CREAT) && !(order->before.known && order->divisible);
 }
 
 /*
@@ -118,7 +113,7 @@ static int open_or_make(const struct order *order, uint64_t flags, bool *created
 	*created = !there;
 	if (order->place.link)
 		return open_through_link(order, flags);
-	if (!is_divisible(order))
+	if (!order->divisible)
 		return try_open(order, flags);
 	for (int attempt = 0; attempt < ATTEMPTS && (there || order->has_umask); attempt++) {
 		*created = !there;

@@ -28,6 +28,12 @@ static bool has_room(const struct target *target)
 	       procfs_limit(target->task, target->tid, RLIMIT_NOFILE, &limit) && (uint64_t)folder.st_size < limit;
 }
 
+/* Is there anything left of an open whose descriptor finds no room? */
+static bool leaves_traces(const struct actor *actor, const struct order *order)
+{
+	return order_may_create(order) || (order->how.flags & O_TRUNC) || atomic_load(&actor->inotify);
+}
+
 static bool may_perform(const struct actor *actor, const struct act *act)
 {
 	const struct target *target = act->target;
@@ -103,7 +109,11 @@ static void deliver(const struct actor *actor, struct act *act, const struct ord
 	int number = actor->backend->give(actor->backend->self, act->stop, *fd, close_on_exec);
 	fd_close(fd);
 	if (number < 0) {
-		result->undelivered = true;
+		/* No room, which the kernel would have found first: nothing was done. */
+		if (number == -EMFILE && !leaves_traces(actor, order))
+			*result = (struct effect_result){.state = RESULT_FAILED, .error = EMFILE};
+		else
+			result->undelivered = true;
 		act->pending = PENDING_ERROR;
 		act->value = -number;
 		return;
@@ -118,8 +128,11 @@ static bool complete(const struct actor *actor, struct act *act, struct order *o
 {
 	const struct target *target = act->target;
 
-	if (order->kind == ORDER_OPEN && (!actor->backend->give || !has_room(target)))
-		return false;
+	if (order->kind == ORDER_OPEN) {
+		order_prepare_open(order);
+		if (!actor->backend->give || (leaves_traces(actor, order) && !has_room(target)))
+			return false;
+	}
 	/* A lease on the file makes the call wait, and its holder may be anybody of the tree. */
 	if (order->kind == ORDER_TRUNCATE && atomic_load(&actor->leases))
 		return false;
@@ -160,6 +173,9 @@ static bool try_to_perform(const struct actor *actor, struct act *act, bool *mov
 	if (outcome.state == ORDER_WAITS)
 		act->decoded->waits = WAITS_LEASE;
 	if (outcome.state != ORDER_DONE)
+		return false;
+	/* The kernel looks for room before it looks for the file: without any it says so. */
+	if (outcome.error && order.kind == ORDER_OPEN && !leaves_traces(actor, &order) && !has_room(act->target))
 		return false;
 	act_performed(act, outcome.error);
 	settle(act, &order, &outcome);

@@ -36,7 +36,7 @@ static bool belongs_to_us(const struct protection *protection, int64_t pid)
 	if (pid <= 0 || pid > INT32_MAX)
 		return false;
 	int task CLEANUP_FD = procfs_task((pid_t)pid);
-	return task >= 0 && procfs_status(task, &status) && is_ours(protection, status.tgid);
+	return task >= 0 && procfs_status(task, 0, &status) && is_ours(protection, status.tgid);
 }
 
 /* Inside a pid namespace of its own a task cannot name us. */
@@ -93,7 +93,7 @@ static int64_t pidfd_owner(const struct stop *stop, const struct target *target,
 		snprintf(name, sizeof(name), "fd/%d", (int)stop->args[0]);
 		int folder CLEANUP_FD = openat(target->task, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (folder < 0 || fstatfs(folder, &system) != 0 || system.f_type != PROC_SUPER_MAGIC ||
-		    !procfs_status(folder, &status))
+		    !procfs_status(folder, 0, &status))
 			return 0;
 		pid = status.tgid;
 	}
@@ -135,14 +135,14 @@ static bool is_our_folder(const struct protection *protection, int folder)
 	struct task_status theirs, own;
 	char their_name[32], own_name[32];
 
-	if (!procfs_status(folder, &theirs) || fd_read_file(folder, "comm", their_name, sizeof(their_name)) < 0)
+	if (!procfs_status(folder, 0, &theirs) || fd_read_file(folder, "comm", their_name, sizeof(their_name)) < 0)
 		return false;
 	/* A thread's folder has the thread's name and birth; that it is of our process its leader tells. */
 	if (is_ours(protection, theirs.tgid))
 		return true;
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
 		int task CLEANUP_FD = procfs_task(ours[i]);
-		if (task >= 0 && procfs_status(task, &own) && own.start_ticks == theirs.start_ticks &&
+		if (task >= 0 && procfs_status(task, 0, &own) && own.start_ticks == theirs.start_ticks &&
 		    fd_read_file(task, "comm", own_name, sizeof(own_name)) >= 0 && strcmp(own_name, their_name) == 0)
 			return true;
 	}

@@ -63,17 +63,20 @@ const char *flags_enum_name(enum flag_set set, uint64_t value)
 
 size_t flags_names(enum flag_set set, uint64_t word, const char **names, size_t limit, uint64_t *rest)
 {
+	const struct flag *matching[FLAG_TOTAL];
 	uint64_t values[64];
 	uint64_t named = 0;
-	size_t count = 0;
+	size_t count = 0, candidates = 0;
 
+	for (size_t i = 0; i < FLAG_TOTAL; i++)
+		if (flags[i].set == set && flags[i].mask != 0 && (word & flags[i].mask) == flags[i].value)
+			matching[candidates++] = &flags[i];
 	/* The flag with the most bits first: O_SYNC before the O_DSYNC in it. A mask is named once. */
 	while (count < limit && count < 64) {
 		const struct flag *best = NULL;
-		for (size_t i = 0; i < FLAG_TOTAL; i++) {
-			const struct flag *flag = &flags[i];
-			if (flag->set != set || flag->mask == 0 || (flag->mask & named) != 0 ||
-			    (word & flag->mask) != flag->value)
+		for (size_t i = 0; i < candidates; i++) {
+			const struct flag *flag = matching[i];
+			if ((flag->mask & named) != 0)
 				continue;
 			if (best == NULL || __builtin_popcountll(flag->mask) > __builtin_popcountll(best->mask))
 				best = flag;

@@ -107,7 +107,7 @@ static char agent_state(const struct guardian *guardian)
 	struct task_status status;
 	int task CLEANUP_FD = procfs_task(guardian->agent);
 
-	return task >= 0 && procfs_status(task, &status) ? status.state : 0;
+	return task >= 0 && procfs_status(task, 0, &status) ? status.state : 0;
 }
 
 static void on_monitor_message(struct guardian *guardian)

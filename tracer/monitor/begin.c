@@ -154,14 +154,14 @@ static void adopt_agent(struct session *session)
 	monitor->config->run_start->no_new_privs = session->starting.no_new_privs;
 	record_run_begin(monitor);
 	struct process *process = processes_add(&monitor->processes, session->starting.pid);
-	if (process && task >= 0 && procfs_status(task, &status)) {
+	if (process && task >= 0 && procfs_status(task, 0, &status)) {
 		process->lineage = LINEAGE_root;
 		process->parent_pid = status.ppid;
 		process->session = status.session;
 		process->group = status.group;
 		process->start_ticks = status.start_ticks;
 		process->seen = true;
-		namespaces_read(task, &process->namespaces);
+		namespaces_read(task, false, &process->namespaces);
 		process_set_executable(process, bytes_of(monitor->config->program));
 		record_new_process(monitor, process);
 	}

@@ -199,7 +199,8 @@ static bool compare_namespaces(struct monitor *monitor, struct process *process,
 
 	if (process->seen && !process->namespaces_stale)
 		return false;
-	namespaces_read(task, &actual);
+	/* A newborn's children are born where it was; unless a call of it went unseen, that would have changed it. */
+	namespaces_read(task, !process->seen && !atomic_load(&monitor->context_unseen), &actual);
 	size_t count = process->seen ? 0 : namespaces_unexpected(&process->namespaces, &actual, names);
 	struct process *parent = count ? processes_find(&monitor->processes, process->parent_pid) : NULL;
 	if (parent && parent->announced_children > 0) {

@@ -20,7 +20,7 @@ void hold_make_way(struct monitor *monitor, const struct stop *stop, const struc
 	if (decoded->count == 0 || (request != PTRACE_ATTACH && request != PTRACE_SEIZE))
 		return;
 	int task CLEANUP_FD = procfs_task(decoded->effects->target.ours);
-	if (task < 0 || !procfs_status(task, &status))
+	if (task < 0 || !procfs_status(task, 0, &status))
 		return;
 	for (int waited = 0; waited < PATIENCE_MS; waited++) {
 		pthread_mutex_lock(&monitor->lock);

@@ -27,12 +27,12 @@ static uint64_t inode_of(int task, const char *name)
 	return number ? strtoull(number + 1, NULL, 10) : 0;
 }
 
-void namespaces_read(int task, struct namespaces *out)
+void namespaces_read(int task, bool newborn, struct namespaces *out)
 {
 	for (size_t i = 0; i < NAMESPACE_TYPES; i++) {
 		out->own[i] = inode_of(task, types[i].own);
-		out->born_into[i] =
-		    strcmp(types[i].own, types[i].children) == 0 ? out->own[i] : inode_of(task, types[i].children);
+		bool same = newborn || strcmp(types[i].own, types[i].children) == 0;
+		out->born_into[i] = same ? out->own[i] : inode_of(task, types[i].children);
 		/* Not created yet: the pid namespace that unshare(2) asked for comes with the first child. */
 		if (out->born_into[i] == 0 && strcmp(types[i].own, types[i].children) != 0)
 			out->born_into[i] = UINT64_MAX;

@@ -18,8 +18,11 @@ struct namespaces {
 	uint64_t born_into[NAMESPACE_TYPES]; /* where its children will be, unless they are put elsewhere */
 };
 
-/* Read those of the task behind `task`; `known` is false when they cannot be read. */
-void namespaces_read(int task, struct namespaces *out);
+/*
+ * Read those of the task behind `task`; `known` is false when they cannot be read. Each costs as much as a system call of
+ * its own: `newborn` says that its children are born where it is, which none but itself can change.
+ */
+void namespaces_read(int task, bool newborn, struct namespaces *out);
 /* Those that names depend on. False when they are not known. */
 bool namespaces_of_names(const struct namespaces *namespaces, uint64_t *mounts, uint64_t *pids);
 /* Is a process with these in both namespaces, or could it be? */

@@ -104,7 +104,7 @@ bool thread_open(struct thread *thread, pid_t tid, struct task_status *status)
 	target->task = procfs_task(tid);
 	if (target->task < 0)
 		return false;
-	if (!procfs_status(target->task, status)) {
+	if (!procfs_status(target->task, tid, status)) {
 		fd_close(&target->task);
 		return false;
 	}

@@ -52,7 +52,7 @@ static bool identify(struct monitor *monitor, struct thread *thread, pid_t tid)
 	int other CLEANUP_FD = leads ? -1 : procfs_task(status.tgid);
 	int leader = leads ? target->task : other;
 	struct task_status leader_status = status;
-	if (!leads && (leader < 0 || !procfs_status(leader, &leader_status)))
+	if (!leads && (leader < 0 || !procfs_status(leader, status.tgid, &leader_status)))
 		return false;
 	lock(monitor);
 	bool seen = false;
@@ -77,7 +77,7 @@ static void refresh_process(struct monitor *monitor, struct thread *thread)
 	char path[PATH_MAX];
 
 	if (!process || !(process->refresh || process->namespaces_stale) ||
-	    !procfs_status(thread->target.task, &status))
+	    !procfs_status(thread->target.task, thread->target.tid, &status))
 		return;
 	ssize_t length = procfs_link(thread->target.task, "exe", path, sizeof(path));
 	lock(monitor);
@@ -87,7 +87,7 @@ static void refresh_process(struct monitor *monitor, struct thread *thread)
 	process->group = status.group;
 	process->refresh = false;
 	if (process->namespaces_stale)
-		namespaces_read(thread->target.task, &process->namespaces);
+		namespaces_read(thread->target.task, false, &process->namespaces);
 	process->namespaces_stale = false;
 	unlock(monitor);
 }

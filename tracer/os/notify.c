@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -16,6 +17,14 @@
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #endif
 
+/* For good: who is no longer there cannot come back, and filters are only inherited. */
+static bool nobody_is_left(const struct notify *notify)
+{
+	struct pollfd listener = {.fd = notify->listener};
+
+	return poll(&listener, 1, 0) > 0 && (listener.revents & POLLHUP);
+}
+
 static enum receive_state notify_receive(void *self, struct stop *stop, struct err *err)
 {
 	const struct notify *notify = self;
@@ -23,6 +32,8 @@ static enum receive_state notify_receive(void *self, struct stop *stop, struct e
 
 	if (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) {
 		/* ENOENT: the caller was killed before we looked, or (newer kernels) nobody is left. */
+		if (errno == ENOENT && nobody_is_left(notify))
+			return RECEIVE_ENDED;
 		if (errno == EINTR || errno == EAGAIN || errno == ENOENT)
 			return RECEIVE_AGAIN;
 		err_set(err, errno, "receiving a system call from the kernel");

@@ -46,7 +46,7 @@ void probe_try_procfs(struct probe_result *result)
 		return;
 	}
 	int task CLEANUP_FD = procfs_task(getpid());
-	if (task < 0 || !procfs_status(task, &status) || status.tgid != getpid())
+	if (task < 0 || !procfs_status(task, 0, &status) || status.tgid != getpid())
 		probe_say(result, PROBE_MISSING,
 			  "/proc does not show our own process: it belongs to another pid namespace");
 	else

@@ -37,7 +37,7 @@ static struct member *list_processes(size_t *count)
 		struct task_status status;
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 		int task CLEANUP_FD = pid > 0 ? procfs_task(pid) : -1;
-		if (task < 0 || !procfs_status(task, &status) || status.state == 'Z' || status.state == 'X')
+		if (task < 0 || !procfs_status(task, 0, &status) || status.state == 'Z' || status.state == 'X')
 			continue;
 		if (*count == capacity) {
 			capacity = capacity ? capacity * 2 : 256;

@@ -12,9 +12,8 @@
 #include "base/err.h"
 
 struct task_status {
-	pid_t tgid, ppid, tracer;
+	pid_t tgid, ppid;
 	pid_t session, group; /* in our pid namespace; 0 when they are outside */
-	uint32_t uid, gid;    /* effective */
 	uint64_t start_ticks;
 	unsigned threads;
 	char state;
@@ -42,8 +41,11 @@ long procfs_status_number(const char *text, const char *name, int column);
 int procfs_umask(int task);
 /* The soft limit RLIMIT_NOFILE or RLIMIT_FSIZE of a task; UINT64_MAX when there is none. False when it cannot be read. */
 bool procfs_limit(int task, pid_t tid, int resource, uint64_t *limit);
-/* Read status and stat of the task behind such a descriptor. False with errno. */
-bool procfs_status(int task, struct task_status *status);
+/*
+ * Read who the task behind such a descriptor is. `tid`: its number, when the caller knows that it has this number now (it
+ * waits for an answer, say); 0 when it may be gone, and the number be another's. False with errno.
+ */
+bool procfs_status(int task, pid_t tid, struct task_status *status);
 /* The wait status that a zombie keeps for its parent (stat, field 52); -1 when it is none, or it may not be read. */
 int procfs_exit_status(int task);
 /* Does a signal wait to be delivered to the task? */
