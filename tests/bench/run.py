@@ -25,6 +25,7 @@ RESAMPLES = 2000
 NOT_DISTINGUISHABLE = 1.10
 LIMIT_SECONDS = 300
 MEMORY = "/dev/shm"
+TO_FILTER = ["bare changes", "assure changes", "bare reads", "assure reads"]
 
 
 class Failed(Exception):
@@ -111,11 +112,13 @@ def table(head, rows):
 
 def report(results, names, rounds):
     randomness = random.Random(1)
-    to_native, to_bare = [], []
+    to_native, to_filter, to_bare = [], [], []
     for workload, times in results:
         native = times.get("native")
         seconds = f"{statistics.median(native):.3f} s" if native else "failed"
         to_native.append([workload.name, seconds] + [cell(times.get(name), native, randomness) for name in names[1:]])
+        to_filter.append([workload.name] + [
+            cell(times.get(name), times.get("filter alone"), randomness) for name in TO_FILTER])
         to_bare.append([workload.name] + [
             cell(times.get(f"assure {lens}"), times.get(f"bare {lens}"), randomness) for lens in ("changes", "reads")])
     machine = f"Linux {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
@@ -135,6 +138,10 @@ def report(results, names, rounds):
         "",
         "`filter alone`: the filter of the lens `reads`, nobody asked. `bare`: its calls notified, each let go on without",
         "a look. `strace`: `strace -f --seccomp-bpf` on the same calls, its output to a file.",
+        "",
+        "## Over the filter alone",
+        "",
+        *table(["workload", *TO_FILTER], to_filter),
         "",
         "## Over the bare supervisor of the same lens",
         "",

@@ -55,6 +55,8 @@ static bool prepare(struct monitor *monitor, const struct monitor_config *config
 {
 	pthread_mutex_init(&monitor->lock, NULL);
 	sem_init(&monitor->unpark, 0, 0);
+	sem_init(&monitor->watch, 0, 0);
+	atomic_store(&monitor->receivers, 1);
 	buf_init(&monitor->scratch, 0);
 	monitor->config = config;
 	performers_init(&monitor->performers);

@@ -47,6 +47,10 @@ struct monitor {
 	int workers_limit;
 	sem_t unpark;              /* posted once for each worker that leaves the park */
 	atomic_int parked_workers; /* no lock */
+	atomic_int receivers;      /* how many workers may receive at a time; no lock */
+	atomic_uint taken;         /* stops that were received so far; no lock */
+	atomic_bool watched;       /* the watch looks at the workers; else it sleeps until `watch` is posted; no lock */
+	sem_t watch;
 	atomic_bool stopping;      /* no lock */
 	atomic_bool scribe_alive;  /* no lock */
 	pid_t agent;

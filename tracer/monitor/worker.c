@@ -315,6 +315,9 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 	if (wants_result(decoded) && !hold_begin(monitor, thread->process, held))
 		act->never_wait = true;
 	thread->never_wait = false;
+	/* The kernel loads a program, from a file system that may be anybody's. */
+	if (row->handling == HANDLING_exec && decoded->facts.exists)
+		workers_hand_over(monitor);
 	act_begin(&monitor->actor, act);
 	decoded_release(decoded);
 	if (changes_rights(decoded))

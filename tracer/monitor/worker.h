@@ -14,6 +14,8 @@ struct worker {
 	struct thread spare; /* for a stop whose cache slots are all taken */
 };
 
+/* Before a wait that is known to be long: somebody else receives meanwhile. */
+void workers_hand_over(struct monitor *monitor);
 /* Count the caller as one that receives, because it soon will be. False when there are enough. */
 bool workers_rejoin(struct monitor *monitor);
 /* A call of this kind was let go without a look: what is remembered of threads may be over. */

@@ -82,6 +82,14 @@ static bool notify_still_waiting(void *self, const struct stop *stop)
 	return ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &cookie) == 0;
 }
 
+static bool notify_pending(void *self)
+{
+	const struct notify *notify = self;
+	struct pollfd listener = {.fd = notify->listener, .events = POLLIN};
+
+	return poll(&listener, 1, 0) > 0 && (listener.revents & POLLIN);
+}
+
 static int notify_give(void *self, const struct stop *stop, int fd, bool close_on_exec)
 {
 	const struct notify *notify = self;
@@ -106,6 +114,7 @@ void notify_backend(struct notify *notify, struct backend *backend)
 	    .receive = notify_receive,
 	    .answer = notify_answer,
 	    .still_waiting = notify_still_waiting,
+	    .pending = notify_pending,
 	    .give = notify_give,
 	    .self = notify,
 	};

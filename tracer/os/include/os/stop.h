@@ -38,6 +38,8 @@ struct backend {
 	bool (*answer)(void *self, const struct stop *stop, enum stop_answer answer, int64_t value);
 	/* Still the same call of the same task? Ask between reading its memory and acting on what was read. */
 	bool (*still_waiting)(void *self, const struct stop *stop);
+	/* Does a stop wait to be received? */
+	bool (*pending)(void *self);
 	/*
 	 * Give the task a copy of our descriptor, under its lowest free number; the call still waits for its answer. That
 	 * number, or a negative errno. NULL in a back end that cannot.
