@@ -14,43 +14,27 @@ mount or name reaches the host.
 
 import argparse
 import collections
-import concurrent.futures
-import ctypes
-import dataclasses
 import fnmatch
-import hashlib
 import json
 import os
 import pathlib
 import platform
-import pwd
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "transparency"))
+# pylint: disable=wrong-import-position
+import compare as engine  # noqa: E402
+from compare import LIMIT, STATES, Test, describe, read_status, read_tap, state_of  # noqa: E402
+from sources import Failed, Source, compile_all, read_names, run, unpack  # noqa: E402
+
 TIME_LIMIT = 30
-# What supervision costs is no verdict, so there is more time for it.
-TIME_LIMIT_SUPERVISED = 60
-AGAIN = 3
+SLOWER = 2
 USER = "nobody"
 ISOLATED = "ASSURE_SUITE_ISOLATED"
-PR_SET_CHILD_SUBREAPER = 36
-LIMIT = "time limit"
-# Under assure, for tests that leave a process behind: a test has its verdict when its first process has ended.
-LEAVING = "assure, leaving"
-SHOWN_CASES = 6
-
-Test = collections.namedtuple("Test", "name command user read")
-Source = collections.namedtuple("Source", "package version suite sha256 folder")
-
-
-class Failed(Exception):
-    pass
 
 
 # Sources: what apt is asked for, and the digest that the archive must have.
@@ -72,73 +56,7 @@ SOURCES = {
 }
 
 
-def run(command, **how):
-    """For building: the output is only of interest when it fails."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                          check=False, **how)
-    if done.returncode:
-        raise Failed(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-2000:]}")
-    return done.stdout
-
-
-def digest(path):
-    sha = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            sha.update(block)
-    return sha.hexdigest()
-
-
-def source_lists(cache):
-    """The machine's Debian archive, as source, in the suites that the pins name. Returns apt's options."""
-    archives = run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(CODENAME)|$(REPO_URI)",
-                    "Created-By: Packages"])
-    codename = platform.freedesktop_os_release().get("VERSION_CODENAME")
-    addresses = [uri for origin, name, uri in (line.split("|") for line in archives.split())
-                 if origin == "Debian" and name == codename]
-    if not addresses:
-        raise Failed("apt has no Debian archive configured")
-    folder = cache / "apt"
-    (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
-    suites = " ".join(sorted({source.suite for source in SOURCES.values()}))
-    (folder / "suites.sources").write_text(
-        f"Types: deb-src\nURIs: {addresses[0]}\nSuites: {suites}\nComponents: main\n"
-        "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n", encoding="utf-8")
-    return ["-o", f"Dir::Etc::SourceList={folder}/suites.sources", "-o", "Dir::Etc::SourceParts=/nonexistent",
-            "-o", f"Dir::State::Lists={folder}/lists", "-o", "APT::Sandbox::User=root"]
-
-
-def fetch(cache, name):
-    """The archive of a source, with the pinned digest."""
-    source = SOURCES[name]
-    folder = cache / "archives"
-    folder.mkdir(parents=True, exist_ok=True)
-
-    def wanted():
-        return next((path for path in sorted(folder.glob(f"{source.package}_*.orig.tar.*"))
-                     if path.suffix != ".asc" and digest(path) == source.sha256), None)
-    if found := wanted():
-        return found
-    options = source_lists(cache)
-    run(["apt-get", *options, "update"])
-    run(["apt-get", *options, "source", "--download-only", "--tar-only", f"{source.package}={source.version}"],
-        cwd=folder)
-    if found := wanted():
-        return found
-    raise Failed(f"no archive of {source.package} {source.version} has the pinned SHA-256")
-
-
 # Building
-
-
-def compile_all(jobs, commands):
-    """Each command by itself; those that fail are named: a test may need what this machine lacks."""
-    def one(item):
-        name, command, folder = item
-        done = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        return name if done.returncode else None
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        return [name for name in pool.map(one, commands) if name]
 
 
 def build_coreutils(folder, jobs):
@@ -227,11 +145,7 @@ def prepare(cache, name, jobs):
     stamp = folder / ".built"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == source.sha256:
         return
-    archive = fetch(cache, name)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    parts = [f"{source.folder}/{part}" for part in KERNEL_PARTS] if name == "kernel" else []
-    run(["tar", "-xf", archive, "--no-same-owner", "-C", folder.parent, *parts])
+    unpack(cache, source, KERNEL_PARTS if name == "kernel" else (), {other.suite for other in SOURCES.values()})
     missing = globals()[f"build_{name}"](folder, jobs)
     stamp.write_text(source.sha256, encoding="utf-8")
     if missing:
@@ -241,11 +155,6 @@ def prepare(cache, name, jobs):
 
 
 # Reading verdicts: from the exit status and what the test printed, to a dictionary of cases.
-
-
-def read_status(status, output):
-    del output
-    return {"exit": status}
 
 
 def read_rr(status, output):
@@ -261,26 +170,11 @@ def read_fuse(status, output):
     return {"exit": status} | {name: "ok" for name in re.findall(r"^ *\d+ \[.*\](?= OK$)", output, flags=re.MULTILINE)}
 
 
-def read_tap(status, output):
-    """Test anything protocol; the numbers in a description may be process ids, so they do not count."""
-    cases = {"exit": status}
-    for verdict, number, text, skip in re.findall(
-            r"^(?:# )?(ok|not ok) (\d+) (.*?)(?:# *(SKIP|XFAIL).*)?$", output, flags=re.MULTILINE):
-        cases[f"{number} {re.sub(r'[0-9]+', 'N', text).strip()[:80]}"] = skip or verdict
-    return cases
-
-
 # What there is to run
 
 
-def read_names(file):
-    """Patterns of names, each with its reason."""
-    lines = (HERE / file).read_text(encoding="utf-8").splitlines()
-    return [line.split(None, 1) for line in lines if line and not line.startswith("#")]
-
-
-LEFT_OUT = read_names("left_out.txt")
-EXPECTED = read_names("expected.txt")
+LEFT_OUT = read_names(HERE / "left_out.txt")
+EXPECTED = read_names(HERE / "expected.txt")
 
 
 def reason_for(patterns, name):
@@ -372,130 +266,7 @@ def tests_of_kernel(folder):
                     yield Test(name, command, None, read_tap)
 
 
-# Running one
-
-
-def become_reaper():
-    """Whatever a test leaves behind becomes a child of this process, which ends it, and nothing else."""
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl")
-
-
-def end_children():
-    """Whether there were any that had not ended by themselves."""
-    found = False
-    for _ in range(100):
-        children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
-        if not children:
-            break
-        for pid in map(int, children):
-            if os.waitpid(pid, os.WNOHANG) == (0, 0):
-                found = True
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-    return found
-
-
-def remove(folder):
-    """Tests leave what cannot be removed at once: folders without permissions, immutable files, mounts."""
-    for line in reversed(pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()):
-        where = line.split()[1].encode().decode("unicode_escape")
-        if where.startswith(f"{folder}/"):
-            subprocess.run(["umount", "-l", where], stderr=subprocess.DEVNULL, check=False)
-    shutil.rmtree(folder, ignore_errors=True)
-    if os.path.lexists(folder):
-        subprocess.run(["chattr", "-R", "-ia", folder], stderr=subprocess.DEVNULL, check=False)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@dataclasses.dataclass
-class Setting:
-    base: str
-    wrappers: dict
-
-    def run(self, test, column):
-        """The verdict of one run in a fresh folder, what was printed, the time, and whether it left processes."""
-        place = tempfile.mkdtemp(prefix="test-", dir=self.base)
-        os.chmod(place, 0o755)
-        work, temporary, home = (os.path.join(place, name) for name in ("work", "tmp", "assure"))
-        os.mkdir(work, 0o755)
-        os.mkdir(temporary)
-        os.chmod(temporary, 0o1777)
-        command = test.command
-        if test.user:
-            user = pwd.getpwnam(test.user)
-            os.chown(work, user.pw_uid, user.pw_gid)
-            command = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", "--", *command]
-        environment = {"PATH": os.defpath + ":/usr/sbin:/sbin", "HOME": work, "TMPDIR": temporary, "LC_ALL": "C",
-                       "ASSURE_HOME": home, "USER": test.user or "root", "LOGNAME": test.user or "root",
-                       "SHELL": "/bin/sh"}
-        try:
-            with open(os.path.join(place, "output"), "w+b") as output:
-                started = time.monotonic()
-                process = subprocess.Popen([*self.wrappers[column], *command], cwd=work, env=environment,
-                                           stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                                           start_new_session=True, preexec_fn=lambda: os.umask(0o022))
-                try:
-                    status = process.wait(TIME_LIMIT if column == "native" else TIME_LIMIT_SUPERVISED)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-                    status = None
-                seconds = time.monotonic() - started
-                leaves = end_children()
-                output.seek(0)
-                text = output.read(1 << 20).decode(errors="replace")
-        finally:
-            remove(place)
-        if status is None:
-            return {"exit": LIMIT}, text, seconds, False
-        return test.read(str(status if status >= 0 else 128 - status), text), text, seconds, leaves
-
-
-SETTING = None
-
-
-def start_worker(setting):
-    global SETTING  # pylint: disable=global-statement
-    SETTING = setting
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    become_reaper()
-
-
-def look_at(test):
-    """Natively and under assure; where they differ, often enough to tell chance from a difference."""
-    seen = {column: [] for column in SETTING.wrappers if column != LEAVING}
-    texts = {}
-    spent = collections.Counter()
-    leaving = False
-
-    def once(column):
-        nonlocal leaving
-        how = LEAVING if leaving and column == "assure" else column
-        verdict, texts[column], seconds, leaves = SETTING.run(test, how)
-        leaving = leaving or leaves and column == "native"
-        spent[column] += seconds
-        if verdict not in seen[column]:
-            seen[column].append(verdict)
-    once("native")
-    once("assure")
-    if seen["native"] != seen["assure"]:
-        for _ in range(AGAIN):
-            once("native")
-            # What is not the same twice natively says nothing, and what was the same once differs only by chance.
-            if state_of(seen) != "differs":
-                break
-            once("assure")
-        if "control" in seen and state_of(seen) != "flaky natively":
-            for _ in range(AGAIN):
-                once("control")
-    return test.name, seen, texts, spent
-
-
 # Report
-
-
-STATES = ("same", "expected", "differs", "sometimes", "flaky natively")
 
 
 def name_state(name, seen):
@@ -503,32 +274,10 @@ def name_state(name, seen):
     return "expected" if state in ("differs", "sometimes") and reason_for(EXPECTED, name) else state
 
 
-def state_of(seen):
-    native, assure = seen["native"], seen["assure"]
-    if native == assure and len(native) == 1:
-        return "same"
-    if len(native) > 1:
-        return "flaky natively"
-    return "sometimes" if native[0] in assure else "differs"
-
-
-def describe(verdict, other):
-    """Only the cases in which it is unlike the other."""
-    if LIMIT in (verdict["exit"], other["exit"]):
-        return f"exit: {verdict['exit']}"
-    unlike = [key for key in {**verdict, **other} if verdict.get(key) != other.get(key)]
-    # The verdict of the whole follows from the cases.
-    keys = [key for key in unlike if key != "exit"][:SHOWN_CASES] or unlike or ["exit"]
-    parts = [f"{key}: {verdict.get(key, 'none')}" for key in keys]
-    if len(unlike) > len(keys) + ("exit" in unlike):
-        parts.append("…")
-    return "; ".join(parts)
-
-
 def report(results, with_control, out=print):
     states = collections.defaultdict(collections.Counter)
     rows = []
-    for name, seen, _, _ in results:
+    for name, seen, *_ in results:
         state = name_state(name, seen)
         states[name.split("/")[0]][state] += 1
         if state == "same":
@@ -557,17 +306,6 @@ def report(results, with_control, out=print):
     return total
 
 
-def isolate():
-    """Run again in namespaces of our own, so that mounts and names of the tests end with us."""
-    if os.environ.get(ISOLATED):
-        return
-    if os.geteuid() != 0:
-        raise Failed("needs root")
-    os.environ[ISOLATED] = "1"
-    os.execvp("unshare", ["unshare", "--mount", "--uts", "--ipc", "--propagation", "private", "--", sys.executable,
-                          os.path.abspath(__file__), *sys.argv[1:]])
-
-
 def collect(cache, suites, only):
     """The tests to run; and how many were left out, per suite."""
     chosen, omitted = [], collections.Counter()
@@ -588,7 +326,7 @@ def collect(cache, suites, only):
 
 def tell(result):
     """At once, for who waits."""
-    name, seen, _, _ = result
+    name, seen, *_ = result
     if (state := name_state(name, seen)) != "same":
         print(f"{state}: {name}", flush=True)
     elif seen["native"] == [{"exit": LIMIT}]:
@@ -597,33 +335,10 @@ def tell(result):
 
 def compare(options, suites):
     tests, omitted = collect(options.cache, suites, options.only)
-    base = os.path.realpath(tempfile.mkdtemp(prefix="assure-suite-"))
-    os.chmod(base, 0o755)
-    results = []
-    # Ended from outside, it still removes what it made.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    try:
-        # No build replaces these while the tests run.
-        assure = shutil.copy(options.assure, os.path.join(base, "assure"))
-        trace = [assure, "trace", "--quiet"]
-        if options.results:
-            trace += ["--results", options.results]
-        # Natively too as somebody's child: the first process of a session is treated differently.
-        wrappers = {"native": ["sh", "-c", "\"$@\"; exit $?", "sh"], "assure": [*trace, "--"],
-                    LEAVING: [*trace, "--wait", "main", "--"]}
-        if options.control:
-            control = shutil.copy(options.control, os.path.join(base, "control"))
-            wrappers["control"] = [control, "--lens", "reads", "--"]
-        with concurrent.futures.ProcessPoolExecutor(options.jobs, initializer=start_worker,
-                                                    initargs=(Setting(base, wrappers),)) as pool:
-            try:
-                for result in pool.map(look_at, tests):
-                    results.append(result)
-                    tell(result)
-            finally:
-                pool.shutdown(cancel_futures=True)
-    finally:
-        remove(base)
+    with engine.Base("assure-suite-") as base:
+        columns = engine.wrappers(base, options.assure, options.results, options.control)
+        setting = engine.Setting(base, columns, TIME_LIMIT, SLOWER, engine.differs)
+        results = engine.run_all(tests, setting, options.jobs, tell)
     total = report(results, bool(options.control))
     if omitted:
         print("left out: " + ", ".join(f"{count} of {name}" for name, count in sorted(omitted.items()))
@@ -669,7 +384,9 @@ def main():
                         return 1
         if not options.assure:
             return 0
-        isolate()
+        if os.geteuid() != 0:
+            raise Failed("needs root")
+        engine.isolate(ISOLATED, __file__)
         return compare(options, suites)
     except Failed as error:
         print(f"run.py: {error}", file=sys.stderr)

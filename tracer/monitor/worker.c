@@ -315,8 +315,8 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 	if (wants_result(decoded) && !hold_begin(monitor, thread->process, held))
 		act->never_wait = true;
 	thread->never_wait = false;
-	/* The kernel loads a program, from a file system that may be anybody's. */
-	if (row->handling == HANDLING_exec && decoded->facts.exists)
+	/* The kernel loads the program, from a file system that may be of the tree itself. */
+	if (row->handling == HANDLING_exec && decoded->facts.exists && !decoded->facts.local)
 		workers_hand_over(monitor);
 	act_begin(&monitor->actor, act);
 	decoded_release(decoded);
