@@ -238,6 +238,8 @@ static long change_open_file(const struct order *order)
 		return fsetxattr(fd, order->text, order->value, order->value_size, (int)order->flags);
 	case ORDER_REMOVE_XATTR:
 		return fremovexattr(fd, order->text);
+	case ORDER_TIMES:
+		return futimens(fd, order->has_times ? order->times : NULL);
 	case ORDER_TRUNCATE:
 		return ftruncate(fd, order->length);
 	default:

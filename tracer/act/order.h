@@ -61,6 +61,7 @@ struct order {
 	enum order_kind kind;
 	struct order_place place, to;
 	bool by_descriptor; /* `place.directory` is a copy of the descriptor that the call is about */
+	int descriptor;     /* its number in the task */
 	struct open_how how;
 	bool strict_flags; /* `how` is openat2(2)'s: unknown bits are an error */
 	mode_t mode, umask;

@@ -148,7 +148,7 @@ static bool complete(const struct actor *actor, struct act *act, struct order *o
 /* The very file, not another opening of it: who opened it counts, and for what. */
 static struct order_outcome carry_out_on_copy(const struct actor *actor, struct act *act, struct order *order)
 {
-	int number = order->by_descriptor ? (int)order_argument(act, ARG_fd, 0) : act->decoded->request.base;
+	int number = order->by_descriptor ? order->descriptor : act->decoded->request.base;
 	int descriptor CLEANUP_FD = descriptor_copy(act->target->tid, act->target->pid, number);
 
 	if (descriptor < 0 || (!order->by_descriptor && !act->target->plain))

@@ -7,45 +7,47 @@
 #include "decode/flags.h"
 
 /* The classes of args.def; each has one routine, read_<class>(). */
-#define ARG_CLASSES(X)              \
-	X(SKIP, skip)               \
-	X(DIRFD, dirfd)             \
-	X(PATH, path)               \
-	X(NAME, name)               \
-	X(PATH_TO, path_to)         \
-	X(NAME_TO, name_to)         \
-	X(FD, fd)                   \
-	X(FD_TO, fd_to)             \
-	X(TEXT, text)               \
-	X(SIZED_TEXT, sized_text)   \
-	X(TEXT_TO, text_to)         \
-	X(AT_FLAGS, flags)          \
-	X(FLAGS, flags)             \
-	X(ENUM, enum)               \
-	X(HEX, hex)                 \
-	X(OPEN_HOW, open_how)       \
-	X(MODE, mode)               \
-	X(DEV, dev)                 \
-	X(INT, int)                 \
-	X(UINT, uint)               \
-	X(LONG, long)               \
-	X(SIZE, size)               \
-	X(ID, id)                   \
-	X(ID_LIST, id_list)         \
-	X(TIMES, times)             \
-	X(TIMEVALS, timevals)       \
-	X(UTIMBUF, utimbuf)         \
-	X(FILE_HANDLE, file_handle) \
-	X(PID, pid)                 \
-	X(PIDFD, pidfd)             \
-	X(SIGNAL, signal)           \
-	X(ARGV, argv)               \
-	X(ENVP, envp)               \
-	X(SOCKFD, sockfd)           \
-	X(SOCKADDR, sockaddr)       \
-	X(MSGHDR, msghdr)           \
-	X(MMSGHDR, mmsghdr)         \
-	X(BUFFER, buffer)           \
+#define ARG_CLASSES(X)                \
+	X(SKIP, skip)                 \
+	X(DIRFD, dirfd)               \
+	X(PATH, path)                 \
+	X(NAME, name)                 \
+	X(PATH_TO, path_to)           \
+	X(NAME_TO, name_to)           \
+	X(FD, fd)                     \
+	X(FD_TO, fd_to)               \
+	X(TEXT, text)                 \
+	X(SIZED_TEXT, sized_text)     \
+	X(TEXT_TO, text_to)           \
+	X(MOUNT_DATA, mount_data)     \
+	X(MOUNT_OPTION, mount_option) \
+	X(AT_FLAGS, flags)            \
+	X(FLAGS, flags)               \
+	X(ENUM, enum)                 \
+	X(HEX, hex)                   \
+	X(OPEN_HOW, open_how)         \
+	X(MODE, mode)                 \
+	X(DEV, dev)                   \
+	X(INT, int)                   \
+	X(UINT, uint)                 \
+	X(LONG, long)                 \
+	X(SIZE, size)                 \
+	X(ID, id)                     \
+	X(ID_LIST, id_list)           \
+	X(TIMES, times)               \
+	X(TIMEVALS, timevals)         \
+	X(UTIMBUF, utimbuf)           \
+	X(FILE_HANDLE, file_handle)   \
+	X(PID, pid)                   \
+	X(PIDFD, pidfd)               \
+	X(SIGNAL, signal)             \
+	X(ARGV, argv)                 \
+	X(ENVP, envp)                 \
+	X(SOCKFD, sockfd)             \
+	X(SOCKADDR, sockaddr)         \
+	X(MSGHDR, msghdr)             \
+	X(MMSGHDR, mmsghdr)           \
+	X(BUFFER, buffer)             \
 	X(SOCKTYPE, socktype)
 
 enum arg_class {

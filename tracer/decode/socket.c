@@ -2,6 +2,7 @@
  * Sockets of the task, and addresses.
  */
 #include <arpa/inet.h>
+#include <linux/if_packet.h>
 #include <linux/netlink.h>
 #include <linux/vm_sockets.h>
 #include <netinet/in.h>
@@ -165,6 +166,13 @@ static bool other_address(struct reading *reading, int family, const void *data,
 		peer->family = BYTES("netlink");
 		peer->address = arena_format(arena, "%u", netlink.nl_pid);
 		return true;
+	}
+	/* Which link a frame goes out on; other addresses of this family differ by what the link is. */
+	if (family == AF_PACKET && size >= offsetof(struct sockaddr_ll, sll_hatype)) {
+		struct sockaddr_ll link = {0};
+		memcpy(&link, data, offsetof(struct sockaddr_ll, sll_hatype));
+		reading_add_int(reading, "sll_ifindex", link.sll_ifindex);
+		reading_add_hex(reading, "sll_protocol", ntohs(link.sll_protocol));
 	}
 	const char *name = flags_enum_name(FLAGSET_family, (uint64_t)family);
 	peer->family = name ? bytes_of(name) : arena_format(arena, "%d", family);

@@ -41,13 +41,18 @@ void namespaces_read(int task, bool newborn, struct namespaces *out)
 }
 
 /* Places in `types`. */
-enum { TYPE_MOUNT = 2, TYPE_PID = 4, TYPE_USER = 6 };
+enum { TYPE_MOUNT = 2, TYPE_NETWORK = 3, TYPE_PID = 4, TYPE_USER = 6 };
 
 bool namespaces_of_names(const struct namespaces *namespaces, uint64_t *mounts, uint64_t *pids)
 {
 	*mounts = namespaces->own[TYPE_MOUNT];
 	*pids = namespaces->own[TYPE_PID];
 	return namespaces->known && *mounts != 0 && *pids != 0;
+}
+
+uint64_t namespaces_network(const struct namespaces *namespaces)
+{
+	return namespaces->own[TYPE_NETWORK];
 }
 
 bool namespaces_may_be(const struct namespaces *namespaces, uint64_t user_namespace, uint64_t mount_namespace)

@@ -25,6 +25,8 @@ struct namespaces {
 void namespaces_read(int task, bool newborn, struct namespaces *out);
 /* Those that names depend on. False when they are not known. */
 bool namespaces_of_names(const struct namespaces *namespaces, uint64_t *mounts, uint64_t *pids);
+/* The network namespace, which abstract names of sockets live in; 0 when it is not known. */
+uint64_t namespaces_network(const struct namespaces *namespaces);
 /* Is a process with these in both namespaces, or could it be? */
 bool namespaces_may_be(const struct namespaces *namespaces, uint64_t user_namespace, uint64_t mount_namespace);
 /* Flag names (CLONE_NEW...) of the types in which `actual` differs from where a child of `parent` is born. */

@@ -13,6 +13,7 @@
 #include "os/notify.h"
 #include "os/procfs.h"
 #include "processes.h"
+#include "services.h"
 #include "threads.h"
 
 struct image_hashes;
@@ -30,6 +31,7 @@ struct monitor {
 	pthread_mutex_t lock; /* everything below, but for what says otherwise */
 	struct processes processes;
 	struct threads threads;
+	struct services services;
 	struct record_run_end counted; /* what the run's end record says */
 	struct buf scratch;            /* one record at a time */
 	bool store_lost;               /* the ring takes nothing any more */

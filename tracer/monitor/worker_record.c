@@ -29,9 +29,15 @@ static void fill_identity(struct monitor *monitor, struct worker *worker, const 
 		struct effect *effect = &decoded->effects[i];
 		effect->process.id = process ? process->id : 0;
 		effect->process.executable = executable;
+		services_settle(&monitor->services, process ? namespaces_network(&process->namespaces) : 0, effect);
 		if (!effect->target.present)
 			continue;
 		struct process *whom = processes_find(&monitor->processes, effect->target.ours);
+		/* Born a moment ago, and not told of yet. */
+		if (!whom) {
+			births_drain(monitor);
+			whom = processes_find(&monitor->processes, effect->target.ours);
+		}
 		if (whom)
 			effect->target.id = whom->id;
 	}
