@@ -295,10 +295,13 @@ def said(wanted, facts):
 
 
 def outcome_of(found):
-    """Which of the three outcomes these records are: a refusal, a loss that was declared, or a record."""
-    effects = [one for one in found if isinstance(one, dict)]
-    if any(e["result"]["state"] == "refused" for e in effects):
+    """Which of the three outcomes these records are: a refusal, a loss that was declared, or a record.
+
+    `found` are pairs of what a row wanted and what was there. That somebody else was asked is a loss where it is what
+    the row rests on.
+    """
+    if any(isinstance(one, dict) and one["result"]["state"] == "refused" for _, one in found):
         return "refused+recorded"
-    if any(isinstance(one, Gap) for one in found) or any("delegated" in e for e in effects):
+    if any(isinstance(one, Gap) or "delegated" in getattr(wanted, "where", {}) for wanted, one in found):
         return "gap"
     return "recorded"

@@ -227,7 +227,7 @@ class Runner:
         for wanted in row.expects:
             reason, some = records.miss(wanted, traced.facts)
             bad += [reason] if reason else []
-            found += some
+            found += [(wanted, one) for one in some]
         for unwanted in row.absent:
             if isinstance(unwanted, model.Gap):
                 some = [] if records.miss(unwanted, traced.facts)[0] else ["a gap"]

@@ -19,6 +19,9 @@ void act_perform(const struct actor *actor, struct act *act);
 void act_connect(const struct actor *actor, struct act *act);
 void act_bind(const struct actor *actor, struct act *act);
 
+/* recvmsg(2): what descriptors wait on a Unix socket, before the kernel makes the call. */
+void act_receive(const struct actor *actor, struct act *act);
+
 /* After another look at what the call is about: true when it is assure's own, and the call is answered with a refusal. */
 bool act_refuse_ours(const struct actor *actor, struct act *act);
 void act_set_how(struct act *act, enum effect_how how);

@@ -212,6 +212,42 @@ void read_msghdr(struct reading *reading, size_t index)
 		reading->out->count = 0;
 }
 
+/*
+ * The first message, also of recvmmsg(2): a struct mmsghdr begins with a struct msghdr, and what comes after it cannot be
+ * looked at without taking it.
+ */
+void read_msghdr_in(struct reading *reading, size_t index)
+{
+	enum { PIECES_LIMIT = 1024 /* UIO_MAXIOV */ };
+	struct msghdr message = {0};
+	struct iovec pieces[16];
+	size_t size = 0;
+
+	if (!reading->socket.known || reading->socket.family != AF_UNIX) {
+		reading->out->count = 0;
+		return;
+	}
+	if (reading->socket.connected)
+		reading->effect->peer = reading->socket.peer;
+	if (!reading_memory(reading, reading_arg(reading, index), &message, sizeof(message)))
+		return;
+	if (message.msg_control == NULL || message.msg_controllen < CMSG_LEN(sizeof(int))) {
+		reading->out->count = 0;
+		return;
+	}
+	size_t count = message.msg_iovlen < PIECES_LIMIT ? message.msg_iovlen : PIECES_LIMIT;
+	for (size_t at = 0; at < count;) {
+		size_t some = count - at < 16 ? count - at : 16;
+		if (!reading_memory(reading, (uint64_t)(uintptr_t)(message.msg_iov + at), pieces,
+				    some * sizeof(pieces[0])))
+			return;
+		for (size_t i = 0; i < some; i++)
+			size = pieces[i].iov_len > SIZE_MAX - size ? SIZE_MAX : size + pieces[i].iov_len;
+		at += some;
+	}
+	reading->out->receive_size = size;
+}
+
 void read_mmsghdr(struct reading *reading, size_t index)
 {
 	uint64_t count = (uint32_t)reading_arg(reading, index + 1);

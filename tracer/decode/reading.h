@@ -47,6 +47,7 @@
 	X(SOCKADDR, sockaddr)         \
 	X(MSGHDR, msghdr)             \
 	X(MMSGHDR, mmsghdr)           \
+	X(MSGHDR_IN, msghdr_in)       \
 	X(BUFFER, buffer)             \
 	X(SOCKTYPE, socktype)
 

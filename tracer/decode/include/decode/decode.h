@@ -44,6 +44,7 @@ struct decoded {
 	struct open_how how;      /* of an open, whichever call it is */
 	struct timespec times[2]; /* as utimensat(2) takes them, when `has_times` */
 	bool has_times;           /* else: no times were given, which means now */
+	size_t receive_size;      /* bytes that a recvmsg(2) has room for */
 	bool opens;               /* the call returns a descriptor of its object */
 	bool dns;                 /* args.dns_questions was found */
 	size_t unreadable;        /* arguments that could not be read */

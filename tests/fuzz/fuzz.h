@@ -1,0 +1,137 @@
+/*
+ * What fuzz targets share: taking values from an input, a folder that leaves nothing behind, and checks.
+ */
+#pragma once
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+struct input {
+	const uint8_t *data;
+	size_t size;
+};
+
+static inline void need(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+/* Big-endian; what is missing at the input's end is left out. */
+static inline uint64_t take_number(struct input *input, size_t bytes)
+{
+	uint64_t value = 0;
+
+	for (; bytes > 0 && input->size > 0; bytes--, input->data++, input->size--)
+		value = value << 8 | *input->data;
+	return value;
+}
+
+static inline struct bytes take_bytes(struct input *input, size_t size)
+{
+	struct bytes taken = {(const char *)input->data, size < input->size ? size : input->size};
+
+	input->data += taken.size;
+	input->size -= taken.size;
+	return taken;
+}
+
+/* One byte says how many follow. */
+static inline struct bytes take_short(struct input *input)
+{
+	return take_bytes(input, take_number(input, 1));
+}
+
+/* The same as a string: a NUL ends it. */
+static inline const char *take_string(struct input *input, char text[256])
+{
+	struct bytes taken = take_short(input);
+
+	if (taken.size > 0)
+		memcpy(text, taken.data, taken.size);
+	text[taken.size] = 0;
+	return text;
+}
+
+static inline void skip_target(const char *reason)
+{
+	fprintf(stderr, "skipped: %s\n", reason);
+	exit(0);
+}
+
+/*
+ * A folder in memory that no name leads to and that goes with the process. To be made in LLVMFuzzerInitialize(), before
+ * there are threads: who is not root has to enter a user namespace.
+ */
+static inline int private_folder(void)
+{
+	enum { CREATE = 6 /* FSCONFIG_CMD_CREATE, which older headers lack */, CLOSE_ON_EXEC = 1 };
+
+	if (geteuid() != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+		skip_target("no user namespace to make a file system in");
+	int context = (int)syscall(SYS_fsopen, "tmpfs", CLOSE_ON_EXEC);
+	if (context < 0 || syscall(SYS_fsconfig, context, CREATE, NULL, NULL, 0) != 0)
+		skip_target("no file system in memory");
+	int folder = (int)syscall(SYS_fsmount, context, CLOSE_ON_EXEC, 0);
+	if (folder < 0)
+		skip_target("no mount of a file system in memory");
+	close(context);
+	return folder;
+}
+
+static inline void put_file(int folder, const char *name, struct bytes content)
+{
+	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+
+	need(fd >= 0 && (content.size == 0 || write(fd, content.data, content.size) == (ssize_t)content.size));
+	close(fd);
+}
+
+/* Which descriptors are open: a target must leave as many as it found. */
+enum { FUZZ_FD_LIMIT = 128 };
+struct open_set {
+	bool open[FUZZ_FD_LIMIT];
+};
+
+static inline struct open_set open_now(void)
+{
+	struct open_set set;
+
+	for (int fd = 0; fd < FUZZ_FD_LIMIT; fd++)
+		set.open[fd] = fcntl(fd, F_GETFD) >= 0;
+	return set;
+}
+
+static inline void need_same_open(const struct open_set *before)
+{
+	struct open_set now = open_now();
+
+	need(memcmp(before, &now, sizeof(now)) == 0);
+}
+
+/* UTF-8 that a terminal shows and does not obey; lines may end. */
+static inline bool is_shown(struct bytes text, bool lines)
+{
+	while (text.size != 0) {
+		uint32_t c;
+		size_t size = text_utf8_decode(text, &c);
+		bool control = c < 0x20 || (c >= 0x7f && c <= 0x9f);
+		if (size == 0 || (control && !(lines && c == '\n')))
+			return false;
+		if ((c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
+		    c == 0xfeff || (c >= 0xe0000 && c <= 0xe007f))
+			return false;
+		text.data += size;
+		text.size -= size;
+	}
+	return true;
+}
