@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -78,6 +79,14 @@ struct ring *ring_create(size_t capacity, struct err *err)
 	int fd CLEANUP_FD = memfd_create("assure-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0) {
 		err_set(err, errno, "create a memory file");
+		return NULL;
+	}
+	/* Beyond it the kernel would not only refuse, but kill us (SIGXFSZ). */
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < page + capacity) {
+		err_set(err, EFBIG, "make a memory file of %zu KiB under a limit of %llu KiB for files",
+			(page + capacity) >> 10, (unsigned long long)limit.rlim_cur >> 10);
+		err_hint(err, "raise the limit: ulimit -f");
 		return NULL;
 	}
 	/* Whoever could shrink the file under us would kill us by SIGBUS. */

@@ -102,22 +102,30 @@ static void say(void *context, const char *line)
 {
 	struct buf text CLEANUP_BUF = {.limit = 4096};
 
+	enum { PATIENCE_MS = 200 }; /* signals and the end of the run wait meanwhile */
+
 	(void)context;
+	buf_append_text(&text, "assure: ");
 	text_for_terminal(&text, bytes_of(line));
-	fprintf(stderr, "assure: %.*s\n", (int)text.size, text.data);
+	buf_append_char(&text, '\n');
+	render_to_stderr(buf_bytes(&text), PATIENCE_MS);
 }
 
-static void print_screen(const struct wishes *wishes, const struct guardian_outcome *outcome)
+/* True when it says how complete the run is. */
+static bool print_screen(const struct wishes *wishes, const struct guardian_outcome *outcome)
 {
 	struct err err = {.number = 0};
 
 	if (wishes->quiet)
-		return;
+		return false;
 	struct run *run = run_open(wishes->guardian.home, outcome->run, &err);
-	if (!run || !render_run_screen(stderr, wishes->guardian.home, run, &err))
+	bool shown = run && render_run_screen(stderr, wishes->guardian.home, run, &err);
+	if (!shown)
 		(void)render_error(&err);
+	bool told = shown && run_get_summary(run)->state != RUN_COMPLETE;
 	if (run)
 		run_close(run);
+	return told;
 }
 
 static int run(int argc, char **argv)
@@ -147,13 +155,15 @@ static int run(int argc, char **argv)
 		(void)render_error(&err);
 		return err.exit_status ? err.exit_status : EXIT_OURS;
 	}
-	print_screen(&wishes, &outcome);
-	if (outcome.helper_died) {
+	bool shown = print_screen(&wishes, &outcome);
+	bool helper_died = outcome.helper_died;
+	if (helper_died || (outcome.reason[0] && !shown && !wishes.quiet)) {
 		err_set(&err, 0, "the run is not complete: %s", outcome.reason);
 		err_hint(&err, "what was recorded until then can be read: assure show %.8s", outcome.run);
 		(void)render_error(&err);
-		return EXIT_OURS;
 	}
+	if (helper_died)
+		return EXIT_OURS;
 	(void)fflush(NULL);
 	guardian_exit_like(outcome.wait_status);
 }

@@ -1,7 +1,10 @@
 #include "render.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <langinfo.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -166,6 +169,33 @@ int64_t render_parse_time(const char *text)
 	return (int64_t)timegm(&utc) * 1000000000 + ns;
 }
 
+void render_to_stderr(struct bytes text, int patience_ms)
+{
+	int fd = fileno(stderr);
+
+	(void)fflush(stderr);
+	while (text.size > 0) {
+		struct pollfd room = {.fd = fd, .events = POLLOUT};
+		/* A pipe with room has it for this much: the write will not wait either. */
+		size_t some = text.size < PIPE_BUF ? text.size : PIPE_BUF;
+		if (poll(&room, 1, patience_ms) <= 0 || !(room.revents & POLLOUT))
+			return;
+		ssize_t written = write(fd, text.data, some);
+		if (written < 0 && errno != EINTR && errno != EAGAIN)
+			return;
+		if (written > 0)
+			text = (struct bytes){text.data + written, text.size - (size_t)written};
+	}
+}
+
+/* Who stopped a terminal (Ctrl-S) goes on with it; a pipe that is full may be nobody's any more. */
+static int patience(void)
+{
+	enum { PIPE_MS = 3000 };
+
+	return isatty(fileno(stderr)) ? -1 : PIPE_MS;
+}
+
 int render_out(FILE *out, const struct buf *text)
 {
 	if (text->failed) {
@@ -173,7 +203,10 @@ int render_out(FILE *out, const struct buf *text)
 		err_set(&err, 0, "write: the answer is too long");
 		return render_error(&err);
 	}
-	fwrite(text->data ? text->data : "", 1, text->size, out);
+	if (out == stderr)
+		render_to_stderr(buf_bytes(text), patience());
+	else
+		fwrite(text->data ? text->data : "", 1, text->size, out);
 	return EXIT_OK;
 }
 
@@ -188,6 +221,6 @@ int render_error(const struct err *err)
 	}
 	buf_append_char(&out, '\n');
 	fflush(stdout);
-	fwrite(out.data ? out.data : "", 1, out.size, stderr);
+	render_to_stderr(buf_bytes(&out), patience());
 	return err->exit_status ? err->exit_status : EXIT_FAILED;
 }

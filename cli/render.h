@@ -40,6 +40,12 @@ void render_padded(struct buf *out, struct bytes escaped, size_t columns);
 /* Nanoseconds of an RFC 3339 time as records carry it; 0 when it is none. */
 int64_t render_parse_time(const char *text);
 
+
+/*
+ * Write to stderr, which the agent shares: given up when there is no room for so long (-1: never), because nobody may be
+ * reading any more, and the run must be closed all the same.
+ */
+void render_to_stderr(struct bytes text, int patience_ms);
 /* Write it. Returns the exit status: 0, or 1 when the buffer had failed. */
 int render_out(FILE *out, const struct buf *text);
 /* Print the error and its hint on stderr. Returns the exit status. */

@@ -4,9 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "store_read.h"
 
 struct run {
@@ -41,28 +43,85 @@ static bool read_version(sqlite3 *db, int *version)
 	return good;
 }
 
+/* Open, and look whether it can be read. */
+static bool try_database(struct run *run, const char *name, int more_flags, int *version)
+{
+	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX | more_flags;
+
+	sqlite3_close(run->db);
+	run->db = NULL;
+	if (sqlite3_open_v2(name, &run->db, flags, NULL) != SQLITE_OK)
+		return false;
+	sqlite3_busy_timeout(run->db, 5000);
+	return read_version(run->db, version);
+}
+
+/* False with errno. */
+static bool copy_file(const char *from, const char *to)
+{
+	CLEANUP_FD int source = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	CLEANUP_FD int target = source < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	ssize_t sent = target < 0 ? -1 : 1;
+
+	while (sent > 0) {
+		sent = sendfile(target, source, NULL, 1 << 24);
+		if (sent < 0 && errno == EINTR)
+			sent = 1;
+	}
+	return sent == 0;
+}
+
+/*
+ * A log that was not written back yet (the scribe was killed, or its disk refused) is read with the help of a file beside
+ * it. Where that cannot be made, both are read from a copy elsewhere.
+ */
+static bool open_copy(struct run *run, int *version)
+{
+	static const char *const names[] = {STORE_FILE, STORE_FILE "-wal"};
+	const char *place = getenv("TMPDIR");
+	char folder[STORE_PATH_SIZE], from[STORE_PATH_SIZE], to[2][STORE_PATH_SIZE];
+	bool good = true;
+
+	snprintf(folder, sizeof(folder), "%s/assure-read-XXXXXX", place && place[0] == '/' ? place : "/tmp");
+	if (!mkdtemp(folder))
+		return false;
+	for (size_t i = 0; i < 2; i++) {
+		good = good && store_path(from, NULL, run->folder, names[i], NULL) &&
+		       store_path(to[i], NULL, folder, names[i], NULL);
+		good = good && (copy_file(from, to[i]) || (i > 0 && errno == ENOENT));
+	}
+	good = good && try_database(run, to[0], 0, version);
+	/* Open files need no names. */
+	for (size_t i = 0; i < 2; i++)
+		if (store_path(from, NULL, folder, names[i], NULL))
+			unlink(from);
+	if (store_path(from, NULL, folder, STORE_FILE "-shm", NULL))
+		unlink(from);
+	rmdir(folder);
+	return good;
+}
+
 static bool open_database(struct run *run, bool running, int *version, struct err *err)
 {
-	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX;
 	struct stat st;
 	if (lstat(run->file, &st) != 0)
 		return err_set(err, errno, "%s: %s", what, run->file);
-	if (sqlite3_open_v2(run->file, &run->db, flags, NULL) != SQLITE_OK)
-		return store_sqlite_error(run->db, run->file, what, err);
-	sqlite3_busy_timeout(run->db, 5000);
-	if (read_version(run->db, version))
+	if (try_database(run, run->file, 0, version))
 		return true;
-	int code = sqlite3_errcode(run->db) & 0xff;
-	if (running || (code != SQLITE_CANTOPEN && code != SQLITE_READONLY))
-		return store_sqlite_error(run->db, run->file, what, err);
+	struct err cause = {.number = 0};
+	int code = run->db ? sqlite3_errcode(run->db) & 0xff : SQLITE_NOMEM;
+	(void)store_sqlite_error(run->db, run->file, what, &cause);
+	bool cannot = code == SQLITE_CANTOPEN || code == SQLITE_READONLY || code == SQLITE_IOERR || code == SQLITE_FULL;
 	CLEANUP_BUF struct buf uri = {.limit = 4 * STORE_PATH_SIZE};
 	immutable_uri(run->file, &uri);
-	sqlite3_close(run->db);
-	run->db = NULL;
-	if (uri.failed || sqlite3_open_v2(uri.data, &run->db, flags | SQLITE_OPEN_URI, NULL) != SQLITE_OK ||
-	    !read_version(run->db, version))
-		return store_sqlite_error(run->db, run->file, what, err);
-	return true;
+	char wal[STORE_PATH_SIZE];
+	bool logged =
+	    !store_path(wal, NULL, run->folder, STORE_FILE "-wal", NULL) || (stat(wal, &st) == 0 && st.st_size > 0);
+	if (!running && cannot && !uri.failed &&
+	    (logged ? open_copy(run, version) : try_database(run, uri.data, SQLITE_OPEN_URI, version)))
+		return true;
+	*err = cause;
+	return false;
 }
 
 static void copy_text(char *out, size_t size, const unsigned char *text)

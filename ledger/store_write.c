@@ -285,9 +285,10 @@ bool store_flush(struct store_writer *writer, struct err *err)
 	return false;
 }
 
-static bool write_end(struct store_writer *writer, bool complete, const char *reason, struct err *err)
+static bool write_end(struct store_writer *writer, const char *safety, bool complete, const char *reason,
+		      struct err *err)
 {
-	bool good = run_sql(writer, "PRAGMA synchronous=FULL; BEGIN IMMEDIATE", err) &&
+	bool good = run_sql(writer, safety, err) && run_sql(writer, "BEGIN IMMEDIATE", err) &&
 		    set_meta(writer, "ended_ns", NULL, clock_realtime_ns(), err) &&
 		    set_meta(writer, "complete", NULL, complete, err) &&
 		    set_meta(writer, "reason", reason ? reason : "", 0, err) &&
@@ -299,25 +300,38 @@ static bool write_end(struct store_writer *writer, bool complete, const char *re
 	return good;
 }
 
+/* One file without side files is what remains, unless somebody reads just now: then the WAL stays, as good. */
+static bool make_durable(struct store_writer *writer, struct err *err)
+{
+	sqlite3_busy_timeout(writer->db, 0);
+	int state = sqlite3_exec(writer->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+	if (state != SQLITE_OK)
+		state = sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	if (state != SQLITE_OK && (state & 0xff) != SQLITE_BUSY && (state & 0xff) != SQLITE_LOCKED)
+		return store_sqlite_error(writer->db, writer->file, "store run", err);
+	CLEANUP_FD int fd = open(writer->file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fsync(fd) != 0)
+		return err_set(err, errno, "store run: %s", writer->file);
+	CLEANUP_FD int folder = open(writer->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return (folder >= 0 && fsync(folder) == 0) || err_set(err, errno, "store run: %s", writer->folder);
+}
+
 bool store_close(struct store_writer *writer, bool complete, const char *reason, struct err *err)
 {
 	store_use_reserve(writer);
 	bool good = store_flush(writer, err);
-	good = write_end(writer, complete, reason, err) && good;
 	sqlite3_finalize(writer->insert);
 	writer->insert = NULL;
-	/* One file without side files is what remains, unless somebody reads just now: then the WAL stays, as good. */
-	sqlite3_busy_timeout(writer->db, 0);
-	if (sqlite3_exec(writer->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL) != SQLITE_OK)
-		sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-	CLEANUP_FD int fd = open(writer->file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || fsync(fd) != 0)
-		good = err_set(err, errno, "store run: %s", writer->file);
-	CLEANUP_FD int folder = open(writer->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (folder >= 0)
-		fsync(folder);
+	bool ended = write_end(writer, "PRAGMA synchronous=FULL", complete, reason, err) && make_durable(writer, err);
+	/*
+	 * What a loss of power would leave of it is not known: to call it complete would be a claim too many. The log may
+	 * hold the claim already, although the disk did not confirm it.
+	 */
+	if (!ended)
+		(void)write_end(writer, "PRAGMA synchronous=OFF", false,
+				complete ? "it could not be made durable" : reason, NULL);
 	free_writer(writer);
-	return good;
+	return good && ended;
 }
 
 void store_discard(struct store_writer *writer)

@@ -124,7 +124,8 @@ class Run:
         # A copy, because reading with a WAL makes side files, and the disk may be full.
         with tempfile.TemporaryDirectory() as copy:
             for file in self.folder.glob("run.sqlite*"):
-                shutil.copy(file, copy)
+                with contextlib.suppress(FileNotFoundError):  # files beside the database come and go
+                    shutil.copy(file, copy)
             with contextlib.closing(sqlite3.connect(pathlib.Path(copy, "run.sqlite"))) as store:
                 self.meta = dict(store.execute("select key, value from meta"))
                 self.count, self.bytes, first, last = store.execute(
@@ -147,7 +148,11 @@ class Run:
         return self.meta.get("complete") == 1
 
     def disk(self):
-        return sum(file.stat().st_blocks * 512 for file in self.folder.iterdir())
+        total = 0
+        for file in self.folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # files beside the database come and go
+                total += file.stat().st_blocks * 512
+        return total
 
     def require_complete(self, what, gaps=()):
         require(self.is_complete(), f"{what}: the run is not complete: {self.meta} {self.gaps[:3]}")

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,6 +69,18 @@ static inline void skip_target(const char *reason)
 	exit(0);
 }
 
+/* Once: a mount namespace of our own, in which who is not root is mighty enough. */
+static inline void enter_namespace(void)
+{
+	static bool entered;
+
+	if (!entered && unshare(CLONE_NEWNS | (geteuid() != 0 ? CLONE_NEWUSER : 0)) != 0)
+		skip_target("no mount namespace of its own");
+	if (!entered && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+		skip_target("its mounts cannot be made its own");
+	entered = true;
+}
+
 /*
  * A folder in memory that no name leads to and that goes with the process. To be made in LLVMFuzzerInitialize(), before
  * there are threads: who is not root has to enter a user namespace.
@@ -76,8 +89,7 @@ static inline int private_folder(void)
 {
 	enum { CREATE = 6 /* FSCONFIG_CMD_CREATE, which older headers lack */, CLOSE_ON_EXEC = 1 };
 
-	if (geteuid() != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
-		skip_target("no user namespace to make a file system in");
+	enter_namespace();
 	int context = (int)syscall(SYS_fsopen, "tmpfs", CLOSE_ON_EXEC);
 	if (context < 0 || syscall(SYS_fsconfig, context, CREATE, NULL, NULL, 0) != 0)
 		skip_target("no file system in memory");
@@ -85,6 +97,18 @@ static inline int private_folder(void)
 	if (folder < 0)
 		skip_target("no mount of a file system in memory");
 	close(context);
+	return folder;
+}
+
+/*
+ * The same under a name, for what does not take descriptors: in a mount namespace of our own, where nobody else sees it.
+ */
+#define PRIVATE_PLACE "/mnt"
+static inline int private_place(void)
+{
+	int folder = private_folder();
+	if (syscall(SYS_move_mount, folder, "", AT_FDCWD, PRIVATE_PLACE, 4 /* MOVE_MOUNT_F_EMPTY_PATH */) != 0)
+		skip_target("nothing can be mounted on " PRIVATE_PLACE);
 	return folder;
 }
 

@@ -48,9 +48,12 @@ static bool solve_anew(struct problem *problem, size_t p, size_t t)
 
 	if (!*at)
 		return !more;
-	if (at[0] == '*' && at[1] == '*')
-		return (at[2] == '/' && solve(problem, p + 3, t)) || solve(problem, p + 2, t) ||
-		       (more && solve(problem, p, t + 1));
+	if (at[0] == '*' && at[1] == '*') {
+		bool found = at[2] == '/' && solve(problem, p + 3, t);
+		for (; !found && t <= problem->path.size; t++)
+			found = solve(problem, p + 2, t);
+		return found;
+	}
 	if (*at == '*')
 		return solve(problem, p + 1, t) || (more && c != '/' && solve(problem, p, t + 1));
 	if (!more)

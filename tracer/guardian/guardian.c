@@ -35,13 +35,7 @@ static void end_tree(struct guardian *guardian)
 {
 	pid_t spared[] = {guardian->scribe, guardian->canary.pid};
 
-	for (int rounds = 0; rounds < 200; rounds++) {
-		if (tree_kill(getpid(), spared, 2) == 0)
-			break;
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
-		(void)poll(NULL, 0, 5);
-	}
+	tree_end(spared, 2);
 	guardian->tree_ended = true;
 }
 

@@ -2,16 +2,19 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "os/procfs.h"
 
 struct member {
 	pid_t pid, parent;
-	bool in;
+	bool dead;
 };
 
 static int by_pid(const void *a, const void *b)
@@ -37,7 +40,7 @@ static struct member *list_processes(size_t *count)
 		struct task_status status;
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 		int task CLEANUP_FD = pid > 0 ? procfs_task(pid) : -1;
-		if (task < 0 || !procfs_status(task, 0, &status) || status.state == 'Z' || status.state == 'X')
+		if (task < 0 || !procfs_status(task, 0, &status))
 			continue;
 		if (*count == capacity) {
 			capacity = capacity ? capacity * 2 : 256;
@@ -46,7 +49,9 @@ static struct member *list_processes(size_t *count)
 				break;
 			members = larger;
 		}
-		members[(*count)++] = (struct member){.pid = pid, .parent = status.ppid};
+		/* The dead still say whose child somebody was when he was read. */
+		bool dead = status.state == 'Z' || status.state == 'X';
+		members[(*count)++] = (struct member){.pid = pid, .parent = status.ppid, .dead = dead};
 	}
 	closedir(directory);
 	return members;
@@ -93,11 +98,24 @@ int tree_kill(pid_t root, const pid_t *spared, int spared_count)
 		return 0;
 	qsort(members, count, sizeof(*members), by_pid);
 	for (size_t i = 0; i < count; i++) {
-		if (!descends(members, count, members[i].pid, root, spared, spared_count))
+		if (members[i].dead || !descends(members, count, members[i].pid, root, spared, spared_count))
 			continue;
 		found++;
 		(void)kill(members[i].pid, SIGKILL);
 	}
 	free(members);
 	return found;
+}
+
+void tree_end(const pid_t *spared, int spared_count)
+{
+	enum { ROUNDS = 400, SURE = 3, PAUSE_MS = 3 };
+
+	for (int rounds = 0, empty = 0; rounds < ROUNDS && empty < SURE; rounds++) {
+		/* Whoever was read while a parent of his ended seems to be nobody's: one empty look is no proof. */
+		empty = tree_kill(getpid(), spared, spared_count) == 0 ? empty + 1 : 0;
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		(void)poll(NULL, 0, PAUSE_MS);
+	}
 }

@@ -8,3 +8,5 @@
 /* Send SIGKILL to every living descendant of `root` but those in `spared` and what descends from them. Returns how many
    were found; call again until none is. */
 int tree_kill(pid_t root, const pid_t *spared, int spared_count);
+/* End all descendants of the calling process, a subreaper, but the spared ones; reap those that become its children. */
+void tree_end(const pid_t *spared, int spared_count);
