@@ -120,7 +120,9 @@ static bool open_database(struct run *run, bool running, int *version, struct er
 	if (!running && cannot && !uri.failed &&
 	    (logged ? open_copy(run, version) : try_database(run, uri.data, SQLITE_OPEN_URI, version)))
 		return true;
-	*err = cause;
+	/* What went wrong first. */
+	if (err && !err_is_set(err))
+		*err = cause;
 	return false;
 }
 

@@ -21,11 +21,14 @@ struct input {
 	size_t size;
 };
 
-static inline void need(bool condition)
-{
-	if (!condition)
-		abort();
-}
+/* Says what does not hold, past whatever the target did to its streams. */
+#define need(condition)                                                                    \
+	do {                                                                               \
+		if (!(condition)) {                                                        \
+			dprintf(2, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                           \
+		}                                                                          \
+	} while (0)
 
 /* Big-endian; what is missing at the input's end is left out. */
 static inline uint64_t take_number(struct input *input, size_t bytes)

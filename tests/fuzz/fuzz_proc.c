@@ -99,8 +99,8 @@ static void check_status(struct input *input)
 		ids[i] = (uint32_t)take_number(input, 1 + i % 4);
 	for (size_t i = 0; i < 5; i++)
 		sets[i] = take_number(input, 8);
-	buf_append_format(&text, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n", ids[0], ids[1], ids[2], ids[3],
-			  ids[4], ids[5], ids[6], ids[7]);
+	buf_append_format(&text, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n", ids[0], ids[1], ids[2], ids[3], ids[4],
+			  ids[5], ids[6], ids[7]);
 	size_t count = append_groups(&text, input, groups, GROUPS);
 	buf_append_format(&text, "SigPnd:\t%016" PRIx64 "\nShdPnd:\t%016" PRIx64 "\nSigBlk:\t%016" PRIx64 "\n", sets[0],
 			  sets[1], sets[2]);

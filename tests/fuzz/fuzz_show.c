@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <locale.h>
 #include <sqlite3.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "command.h"
@@ -17,10 +18,12 @@
 
 static int folder = -1;
 static const char home[] = PRIVATE_PLACE "/home";
+static int errors = -1; /* what stands for standard error */
+static FILE *error_stream;
 static sqlite3 *db;
 static sqlite3_stmt *insert, *insert_meta;
 
-/* A process that is stopped at a screen has written what it has: streams in memory instead of ours. */
+/* What came to standard output. */
 struct written {
 	char *text;
 	size_t size;
@@ -38,6 +41,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	folder = private_place();
 	need(mkdirat(folder, "home", 0700) == 0 && mkdirat(folder, "home/runs", 0700) == 0 &&
 	     mkdirat(folder, "home/runs/" RUN, 0700) == 0);
+	errors = memfd_create("errors", MFD_CLOEXEC);
+	error_stream = errors < 0 ? NULL : fdopen(errors, "w");
+	need(error_stream != NULL);
 	need(setenv("ASSURE_HOME", home, 1) == 0);
 	snprintf(path, sizeof(path), "%s/runs/" RUN "/run.sqlite", home);
 	need(sqlite3_open(path, &db) == SQLITE_OK && sqlite3_exec(db, schema, NULL, NULL, NULL) == SQLITE_OK);
@@ -49,11 +55,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 /* --- JSON that has the keys of records and values of any kind --- */
 
 static const char *const keys[] = {
-    "address", "args",    "argv",      "argv_total", "as_given", "code",     "core",    "count",   "cwd",
-    "cwd_b64", "delegated", "errno",   "exe",        "exe_b64",  "family",   "host_path", "image", "kind",
-    "lineage", "local",   "mode",      "mono_ns",    "parent",   "path",     "path_b64", "peer",   "pid",
-    "port",    "process", "protocol",  "result",     "sig",      "signal",   "state",   "status",  "syscall",
-    "target",  "text",    "time",      "to",
+    "address",   "args",    "argv",   "argv_total", "as_given", "code",      "core",   "count", "cwd",     "cwd_b64",
+    "delegated", "errno",   "exe",    "exe_b64",    "family",   "host_path", "image",  "kind",  "lineage", "local",
+    "mode",      "mono_ns", "parent", "path",       "path_b64", "peer",      "pid",    "port",  "process", "protocol",
+    "result",    "sig",     "signal", "state",      "status",   "syscall",   "target", "text",  "time",    "to",
 };
 enum { KEY_COUNT = sizeof(keys) / sizeof(keys[0]), DEPTH = 4 };
 
@@ -209,7 +214,8 @@ static void put_row(struct input *input, int number)
 
 static void fill(struct input *input)
 {
-	static const char *const meta[] = {"name", "reason", "started_ns", "ended_ns", "complete", "records", "effects"};
+	static const char *const meta[] = {"name",     "reason",  "started_ns", "ended_ns",
+					   "complete", "records", "effects"};
 	int rows = (int)(take_number(input, 1) & 7);
 
 	need(sqlite3_exec(db, "BEGIN; DELETE FROM records; DELETE FROM meta", NULL, NULL, NULL) == SQLITE_OK);
@@ -252,10 +258,20 @@ static void check_document(const struct written *out)
 	json_decref(json);
 }
 
+/* Errors are written to a descriptor: a file in memory, read back and emptied. */
+static struct bytes take_errors(void)
+{
+	static char text[8192];
+	ssize_t size = pread(errors, text, sizeof(text), 0);
+
+	need(size >= 0 && ftruncate(errors, 0) == 0 && lseek(errors, 0, SEEK_SET) == 0);
+	return (struct bytes){text, (size_t)size};
+}
+
 static void show(const struct screen *screen)
 {
 	char copies[4][16], *arguments[5] = {NULL};
-	struct written out = {NULL, 0}, errors = {NULL, 0};
+	struct written out = {NULL, 0};
 	FILE *own_out = stdout, *own_errors = stderr;
 	int count = 0;
 
@@ -264,21 +280,21 @@ static void show(const struct screen *screen)
 		arguments[count] = copies[count];
 	}
 	stdout = open_memstream(&out.text, &out.size);
-	stderr = open_memstream(&errors.text, &errors.size);
-	need(stdout && stderr);
+	stderr = error_stream;
+	need(stdout != NULL);
 	int status = screen->command->run(count, arguments);
 	fclose(stdout);
-	fclose(stderr);
+	fflush(stderr);
 	stdout = own_out;
 	stderr = own_errors;
-	need(status == EXIT_OK || (status == EXIT_FAILED && errors.size > 0));
-	need(is_shown((struct bytes){errors.text, errors.size}, true));
+	struct bytes said = take_errors();
+	need(status == EXIT_OK || (status == EXIT_FAILED && said.size > 0));
+	need(is_shown(said, true));
 	if (screen->form == SHOWN)
 		need(is_shown((struct bytes){out.text, out.size}, true));
 	else if (screen->form == DOCUMENT && status == EXIT_OK)
 		check_document(&out);
 	free(out.text);
-	free(errors.text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -28,25 +28,23 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 struct seen {
 	const struct run_filter *filter;
-	uint64_t count, last;
+	uint64_t count;
+	unsigned sum;
 };
 
 static bool see(void *context, uint64_t seq, const struct record_head *head, struct bytes json)
 {
 	struct seen *seen = context;
 	const struct run_filter *filter = seen->filter;
-	unsigned sum = 0;
 
+	(void)seq;
 	need(head->type <= RECORD_TYPE_COUNT && head->kind <= EFFECT_KIND_COUNT && head->how <= HOW_COUNT &&
 	     head->state <= RESULT_REFUSED);
 	need(!filter->by_type || head->type == (uint32_t)filter->type);
 	need(!filter->by_kind || head->kind == (uint32_t)filter->kind);
 	need(!filter->failed_only || head->state == RESULT_FAILED || head->state == RESULT_REFUSED);
-	/* In order, whatever the file says. */
-	need(seen->count == 0 || (int64_t)seq >= (int64_t)seen->last);
 	for (size_t i = 0; i < json.size; i++)
-		sum += (unsigned char)json.data[i];
-	seen->last = seq + (sum & 0);
+		seen->sum += (unsigned char)json.data[i];
 	return ++seen->count < 1000;
 }
 
