@@ -92,7 +92,10 @@ try proc-cwd sh -c 'cd place && echo x >>/proc/self/cwd/below/state/new'
 try dirfd sh -c 'exec 3<place && echo x >>/proc/self/fd/3/below/state/new'
 cd place/below && try relative sh -c 'echo x >>./state/../state/new'
 find state -type f 2>/dev/null | while read -r file; do try "read of $file" grep -q . "$file"; done
-for pid in $(ps -eo pid=,comm= | sed -n 's/^ *\([0-9]*\) assure-.*/\1/p'); do
+# The processes of this run, and not those of another one on the machine: keeper, monitor, guardian and their children.
+parent() { ps -o ppid= -p "$1" | tr -d ' '; }
+keeper=$PPID monitor=$(parent "$PPID") guardian=$(parent "$(parent "$PPID")")
+for pid in $keeper $monitor $guardian $(ps -o pid= --ppid "$monitor,$guardian"); do
 	for fd in /proc/"$pid"/fd/* /proc/"$pid"/map_files/*; do
 		[ -e "$fd" ] && case $(readlink "$fd") in
 		*/place/* | *assure-ring*) try "$fd -> $(readlink "$fd")" sh -c 'exec 3<>"$1"' sh "$fd" ;;
