@@ -72,6 +72,9 @@ bool socket_look(struct reading *reading, int fd, bool own_address, struct socke
 	if (about->family < 0)
 		return false;
 	about->known = true;
+	/* Only Unix sockets bring descriptors, and programs that receive a lot do it on others. */
+	if (reading->row->handling == HANDLING_receive && about->family != AF_UNIX)
+		return true;
 	about->type = option(copy, SO_TYPE);
 	about->protocol = option(copy, SO_PROTOCOL);
 	struct sockaddr_storage address;
