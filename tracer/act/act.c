@@ -173,7 +173,7 @@ static void refuse(const struct actor *actor, struct act *act)
 static const act_handler handlers[HANDLING_COUNT] = {
     [HANDLING_perform] = act_perform, [HANDLING_verify] = act_verify,   [HANDLING_let_go] = act_let_go,
     [HANDLING_refuse] = refuse,       [HANDLING_exec] = check_exec,     [HANDLING_connect] = act_connect,
-    [HANDLING_bind] = act_bind,       [HANDLING_receive] = act_receive,
+    [HANDLING_bind] = act_bind,       [HANDLING_receive] = act_receive, [HANDLING_accept] = act_accept,
 };
 
 bool act_prepare_thread(void)

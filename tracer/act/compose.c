@@ -269,8 +269,8 @@ bool order_compose(const struct actor *actor, const struct act *act, struct orde
 	order->watched = atomic_load(&actor->inotify);
 	note_before(decoded, order);
 	/* Times without a path are those of the descriptor (utimensat(2)). */
-	bool pathless = order->kind == ORDER_TIMES && order_has_argument(act, ARG_dirfd) &&
-			order_argument(act, ARG_path, 0) == 0;
+	bool pathless =
+	    order->kind == ORDER_TIMES && order_has_argument(act, ARG_dirfd) && order_argument(act, ARG_path, 0) == 0;
 	order->descriptor = (int)order_argument(act, pathless ? ARG_dirfd : ARG_fd, 0);
 	order->by_descriptor = pathless || order_has_argument(act, ARG_fd);
 	/* Flags are an error there, but only for some. */

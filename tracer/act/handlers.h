@@ -19,6 +19,17 @@ void act_perform(const struct actor *actor, struct act *act);
 void act_connect(const struct actor *actor, struct act *act);
 void act_bind(const struct actor *actor, struct act *act);
 
+/* accept(2): see accept.c. */
+void act_accept(const struct actor *actor, struct act *act);
+
+enum arrival {
+	ARRIVED,
+	EMPTY, /* and the call does not wait */
+	UNSEEN /* nothing came, or there was no waiting for it: the kernel makes the call */
+};
+
+/* Wait until there is something to be taken from our copy of the socket, but for a short while only. */
+enum arrival act_await(const struct actor *actor, const struct act *act, int socket, bool blocks);
 /* recvmsg(2): what descriptors wait on a Unix socket, before the kernel makes the call. */
 void act_receive(const struct actor *actor, struct act *act);
 

@@ -4,25 +4,17 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "handlers.h"
 #include "os/descriptor.h"
-#include "os/procfs.h"
 
 enum {
 	DESCRIPTORS = 253, /* SCM_MAX_FD */
 	/* A task that stands in a notification keeps the machine from being suspended, so not for long. */
-	PATIENCE_MS = 1000,
-	LOOK_MS = 10,      /* at signals, which it must not be kept from */
-	WAITING_MOST = 32, /* of the workers */
 	DATA_MOST = 1 << 18,
 };
 
@@ -30,8 +22,6 @@ struct received {
 	int descriptors[DESCRIPTORS];
 	size_t count;
 };
-
-enum arrival { ARRIVED, EMPTY, UNSEEN };
 
 /* Of recvmsg(2) and recvmmsg(2). */
 static unsigned flags_of(const struct act *act)
@@ -44,42 +34,11 @@ static unsigned flags_of(const struct act *act)
 	return 0;
 }
 
-static bool has_time_limit(int socket)
-{
-	struct timeval limit;
-	socklen_t size = sizeof(limit);
-
-	return getsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, &size) != 0 || limit.tv_sec != 0 ||
-	       limit.tv_usec != 0;
-}
-
 static bool blocks(const struct act *act, int socket)
 {
 	int flags = fcntl(socket, F_GETFL);
 
 	return flags >= 0 && !(flags & O_NONBLOCK) && !(flags_of(act) & MSG_DONTWAIT);
-}
-
-static enum arrival await(const struct actor *actor, const struct act *act, int socket, bool patient)
-{
-	struct pollfd message = {.fd = socket, .events = POLLIN};
-	uint64_t end = clock_monotonic_ns() + PATIENCE_MS * 1000000ull;
-
-	if (poll(&message, 1, 0) > 0)
-		return ARRIVED;
-	if (!blocks(act, socket))
-		return EMPTY;
-	/* Its time runs in the kernel's call. */
-	if (has_time_limit(socket))
-		return UNSEEN;
-	while (patient && clock_monotonic_ns() < end) {
-		if (poll(&message, 1, LOOK_MS) > 0)
-			return ARRIVED;
-		if (!actor->backend->still_waiting(actor->backend->self, act->stop) ||
-		    procfs_signal_pending(act->target->task))
-			return UNSEEN;
-	}
-	return UNSEEN;
 }
 
 static void take_from(struct received *received, const struct msghdr *message)
@@ -183,7 +142,6 @@ static void look_at_queue(struct act *act, int socket)
 
 void act_receive(const struct actor *actor, struct act *act)
 {
-	static atomic_int waiting;
 	int offset = -1;
 	socklen_t size = sizeof(offset);
 
@@ -198,10 +156,7 @@ void act_receive(const struct actor *actor, struct act *act)
 		say_unseen(act, "what was received could not be looked at: SO_PEEK_OFF is set");
 		return;
 	}
-	bool patient = atomic_fetch_add(&waiting, 1) < WAITING_MOST;
-	enum arrival arrival = await(actor, act, socket, patient);
-	atomic_fetch_sub(&waiting, 1);
-	switch (arrival) {
+	switch (act_await(actor, act, socket, blocks(act, socket))) {
 	case ARRIVED:
 		look_at_queue(act, socket);
 		break;

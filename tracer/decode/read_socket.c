@@ -23,7 +23,8 @@ void read_sockfd(struct reading *reading, size_t index)
 		reading->effect->local = reading->socket.local;
 	reading->out->waits = WAITS_PEER;
 	/* Setting up a socket waits for nobody. */
-	if (reading->out->handling == HANDLING_verify || reading->out->handling == HANDLING_bind)
+	if (reading->out->handling == HANDLING_verify || reading->out->handling == HANDLING_bind ||
+	    reading->out->handling == HANDLING_accept)
 		reading->out->waits = WAITS_NEVER;
 }
 

@@ -205,3 +205,17 @@ bool socket_address(struct reading *reading, const void *data, size_t size, stru
 		return unix_address(reading, data, size, peer);
 	return other_address(reading, family, data, size, peer);
 }
+
+void decode_peer(struct decoder *decoder, const struct target *target, struct decoded *decoded, int socket)
+{
+	struct reading reading = {
+	    .decoder = decoder, .target = target, .row = decoded->row, .out = decoded, .effect = decoded->effects};
+	const struct socket_about about = {.family = option(socket, SO_DOMAIN),
+					   .type = option(socket, SO_TYPE),
+					   .protocol = option(socket, SO_PROTOCOL)};
+	struct sockaddr_storage address = {0};
+	socklen_t size = sizeof(address);
+	int status = getpeername(socket, (struct sockaddr *)&address, &size);
+
+	look_at_address(&reading, &about, status, &address, size, &decoded->effects->peer);
+}

@@ -74,6 +74,8 @@ enum decode_state decode(struct decoder *decoder, const struct target *target, c
  * before, such as whether an open made the file, and which inode a name got.
  */
 void decode_result(struct decoder *decoder, const struct target *target, struct decoded *decoded, int64_t value);
+/* Whom a socket is connected to, by our own descriptor of it. */
+void decode_peer(struct decoder *decoder, const struct target *target, struct decoded *decoded, int socket);
 /* After we opened the file ourselves and it is not the one that was seen: what it is, by our own descriptor of it. */
 void decode_opened(struct decoder *decoder, const struct target *target, struct decoded *decoded, int descriptor);
 
