@@ -297,6 +297,7 @@ enum decode_state decode(struct decoder *decoder, const struct target *target, c
 		out->opens = true;
 	for (size_t i = 0; i < out->count; i++)
 		reading_delegates(&reading, &out->effects[i]);
+	reading_note_trust(out->effects);
 	if (out->count == 0)
 		return DECODE_NOTHING;
 	return out->unreadable ? DECODE_UNREADABLE : DECODE_EFFECTS;

@@ -21,6 +21,11 @@ void read_sockfd(struct reading *reading, size_t index)
 	(void)socket_look(reading, fd, serves, &reading->socket);
 	if (serves)
 		reading->effect->local = reading->socket.local;
+	if (reading->effect->kind == EFFECT_net_bind && reading->socket.shares_port &&
+	    (reading->socket.family == AF_INET || reading->socket.family == AF_INET6)) {
+		struct effect_value *value = reading_value(reading, "reuseport", VALUE_BOOL);
+		value->truth = true;
+	}
 	reading->out->waits = WAITS_PEER;
 	/* Setting up a socket waits for nobody. */
 	if (reading->out->handling == HANDLING_verify || reading->out->handling == HANDLING_bind ||

@@ -63,6 +63,7 @@ struct socket_about {
 	bool known;
 	int family, type, protocol;
 	bool connected;
+	bool shares_port;         /* SO_REUSEPORT is set: others may be bound to the port, before or after */
 	struct effect_peer local; /* its own address */
 	struct effect_peer peer;  /* when connected */
 };
@@ -91,6 +92,9 @@ typedef void (*arg_reader)(struct reading *reading, size_t index);
 #define X(identifier, routine) void read_##routine(struct reading *reading, size_t index);
 ARG_CLASSES(X)
 #undef X
+
+/* Said beside effects after which the kernel may be anybody's. */
+void reading_note_trust(struct effect *effect);
 
 /* What a row does beyond its arguments (specs/specials.def); runs after all of them were read. */
 typedef void (*special_decoder)(struct reading *reading);

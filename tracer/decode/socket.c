@@ -77,6 +77,7 @@ bool socket_look(struct reading *reading, int fd, bool own_address, struct socke
 		return true;
 	about->type = option(copy, SO_TYPE);
 	about->protocol = option(copy, SO_PROTOCOL);
+	about->shares_port = option(copy, SO_REUSEPORT) == 1;
 	struct sockaddr_storage address;
 	memset(&address, 0, sizeof(address));
 	socklen_t size = sizeof(address);

@@ -82,6 +82,8 @@ void special_open(struct reading *reading)
 		reading->out->handling = HANDLING_let_go;
 		return;
 	}
+	if (S_ISBLK(mode))
+		effect->note = BYTES("a block device: any file on it may be changed without a trace");
 	/* Opening a FIFO waits for its other end, and a device for whatever its driver likes. */
 	if (reading->out->facts.exists && (S_ISFIFO(mode) || S_ISCHR(mode) || S_ISBLK(mode)) &&
 	    !opens_at_once(&reading->out->facts))
@@ -130,6 +132,15 @@ static enum effect_kind unix_kind(const struct effect *effect, const struct effe
 	}
 }
 
+/* The kernel takes "any address" for the host's own, where one is to be reached (inet(7)). */
+static void note_unspecified(struct effect *effect, const struct effect_peer *peer)
+{
+	if (bytes_equal(peer->address, BYTES("0.0.0.0")))
+		effect->note = BYTES("any address: this host is reached, at 127.0.0.1");
+	else if (bytes_equal(peer->address, BYTES("::")))
+		effect->note = BYTES("any address: this host is reached, at ::1");
+}
+
 void special_sockaddr(struct reading *reading)
 {
 	struct effect *effect = reading->effect;
@@ -149,6 +160,8 @@ void special_sockaddr(struct reading *reading)
 		effect->object = peer->object;
 	} else if (is_raw_family(peer)) {
 		effect->kind = EFFECT_net_raw;
+	} else if (!own) {
+		note_unspecified(effect, peer);
 	}
 	if (peer->port == 53 && reading->payload.data)
 		(void)reading_dns(reading, reading->payload);
@@ -186,6 +199,31 @@ void special_others(struct reading *reading)
 		reading->out->count = 0;
 }
 
+/* ioctl_fideduperange(2): asked of the source; the files that change are named in the argument. */
+static void read_deduplication(struct reading *reading, uint64_t address)
+{
+	enum { TARGETS_LIMIT = 64 };
+	struct file_dedupe_range range;
+	struct file_dedupe_range_info info[TARGETS_LIMIT];
+	struct path_facts facts;
+
+	if (!reading_memory(reading, address, &range, sizeof(range)))
+		return;
+	size_t count = range.dest_count < TARGETS_LIMIT ? range.dest_count : TARGETS_LIMIT;
+	if (count == 0 || !reading_memory(reading, address + sizeof(range), info, count * sizeof(info[0])))
+		return;
+	path_of_descriptor(reading->decoder->cache, reading->target, (int)info[0].dest_fd, reading_arena(reading),
+			   &reading->effect->to, &facts);
+	int64_t *numbers = arena_alloc(reading_arena(reading), count * sizeof(*numbers));
+	if (!numbers)
+		return;
+	for (size_t i = 0; i < count; i++)
+		numbers[i] = info[i].dest_fd;
+	struct effect_value *value = reading_value(reading, "dest_fds", VALUE_INT_LIST);
+	value->numbers.items = numbers;
+	value->numbers.count = count;
+}
+
 /* Where SIGIO and its relatives are told to go: kill(2) by other means (fcntl(2), F_SETOWN). */
 void special_owner(struct reading *reading)
 {
@@ -194,6 +232,8 @@ void special_owner(struct reading *reading)
 	bool is_ioctl = syscall_number(reading->row) == SYS_ioctl;
 	uint64_t command = (uint32_t)reading_arg(reading, 1), argument = reading_arg(reading, 2);
 
+	if (is_ioctl && command == FIDEDUPERANGE)
+		read_deduplication(reading, argument);
 	if (reading->effect->kind != EFFECT_proc_signal)
 		return;
 	if (is_ioctl) {
@@ -209,6 +249,32 @@ void special_owner(struct reading *reading)
 		return; /* F_SETSIG: which signal, not to whom */
 	}
 	reading_target(reading, pid);
+}
+
+static bool is_program(const struct effect *effect)
+{
+	if (strcmp(effect->syscall, "bpf") != 0)
+		return true;
+	for (size_t i = 0; i < effect->value_count; i++)
+		if (strcmp(effect->values[i].name, "cmd") == 0 && effect->values[i].type == VALUE_TEXT)
+			return strcmp(effect->values[i].text, "BPF_PROG_LOAD") == 0;
+	return true;
+}
+
+/* Whoever puts code into the kernel can change what it tells us. */
+void reading_note_trust(struct effect *effect)
+{
+	static const char *const probes[] = {"/sys/kernel/tracing/", "/sys/kernel/debug/tracing/"};
+	bool trusted = true;
+
+	if (effect->kind == EFFECT_kernel_module || effect->kind == EFFECT_kernel_bpf)
+		trusted = effect->kind == EFFECT_kernel_bpf && !is_program(effect);
+	if (effect->kind == EFFECT_kernel_reboot)
+		trusted = strncmp(effect->syscall, "kexec", strlen("kexec")) != 0;
+	for (size_t i = 0; effect->kind == EFFECT_file_write && i < sizeof(probes) / sizeof(probes[0]); i++)
+		trusted = trusted && !bytes_start_with(effect->object.path, bytes_of(probes[i]));
+	if (!trusted && !effect->note.data)
+		effect->note = BYTES("code in the kernel: what is recorded from here on need not be true");
 }
 
 void special_timex(struct reading *reading)
