@@ -84,8 +84,9 @@ static void write_line(struct listing *listing, const struct run_summary *run, c
 	buf_append_text(&line, "  ");
 	render_padded(&line, buf_bytes(&cell), 19);
 	buf_reset(&cell);
-	if (run->ended_ns > run->started_ns)
-		render_duration(&cell, (uint64_t)(run->ended_ns - run->started_ns));
+	int64_t took;
+	if (!__builtin_sub_overflow(run->ended_ns, run->started_ns, &took) && took > 0)
+		render_duration(&cell, (uint64_t)took);
 	else
 		buf_append_char(&cell, '-');
 	buf_append_text(&line, "  ");

@@ -166,7 +166,11 @@ int64_t render_parse_time(const char *text)
 	if (*rest == '.')
 		for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
 			ns += (*rest - '0') * unit;
-	return (int64_t)timegm(&utc) * 1000000000 + ns;
+	int64_t time;
+	if (__builtin_mul_overflow((int64_t)timegm(&utc), (int64_t)1000000000, &time) ||
+	    __builtin_add_overflow(time, ns, &time))
+		return 0;
+	return time;
 }
 
 void render_to_stderr(struct bytes text, int patience_ms)

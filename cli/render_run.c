@@ -65,7 +65,7 @@ static bool is_plainly_inside(const struct telling *telling, struct bytes json)
 	static const char path[] = "\"path\":", other[] = "\"path_b64\":";
 	struct bytes below = buf_bytes(&telling->below);
 
-	if (below.size == 0 || memmem(json.data, json.size, other, sizeof(other) - 1))
+	if (below.size == 0 || json.size == 0 || memmem(json.data, json.size, other, sizeof(other) - 1))
 		return false;
 	for (const char *at = json.data, *end = json.data + json.size;
 	     (at = memmem(at, (size_t)(end - at), path, sizeof(path) - 1)); at += sizeof(path) - 1)

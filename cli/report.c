@@ -10,8 +10,8 @@ bool report_may_be_delegated(struct bytes json)
 {
 	/* Inside a JSON string the quotes would be escaped, so that no path can look like the key. */
 	static const char plain[] = "\"delegated\":", base64[] = "\"delegated_b64\":";
-	return memmem(json.data, json.size, plain, sizeof(plain) - 1) ||
-	       memmem(json.data, json.size, base64, sizeof(base64) - 1);
+	return json.size > 0 && (memmem(json.data, json.size, plain, sizeof(plain) - 1) ||
+				 memmem(json.data, json.size, base64, sizeof(base64) - 1));
 }
 
 struct loading {

@@ -71,11 +71,23 @@ static void drop(struct bytes *text)
 	*text = BYTES_NONE;
 }
 
+/* As much as there is room for, but whole characters. */
+static void copy_characters(char *out, size_t size, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (length >= size)
+		for (length = size - 1; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80; length--)
+			;
+	memcpy(out, text, length);
+	out[length] = '\0';
+}
+
 static void keep_escaped(char *out, size_t size, const char *text)
 {
 	CLEANUP_BUF struct buf escaped = {.limit = 4096};
 	text_for_terminal(&escaped, bytes_of(text));
-	snprintf(out, size, "%s", escaped.data ? escaped.data : "");
+	copy_characters(out, size, escaped.data ? escaped.data : "");
 }
 
 static void take_process(struct loading *loading, struct tree_process *process, const struct document *record)
@@ -104,7 +116,7 @@ static void take_exec(struct loading *loading, struct tree_process *process, uin
 	exec->command = keep(buf_bytes(&text));
 	buf_reset(&text);
 	effect_result_text(&text, effect);
-	snprintf(exec->result, sizeof(exec->result), "%s", text.data ? text.data : "");
+	copy_characters(exec->result, sizeof(exec->result), text.data ? text.data : "");
 	struct bytes image = document_bytes(document_get(effect, "image"), "path", &loading->arena);
 	if (!image.data)
 		image = document_bytes(effect, "path", &loading->arena);

@@ -136,6 +136,14 @@ static void write_cut(struct effect_writer *writer)
 	json_end_array(json);
 }
 
+static bool is_among(const struct entry *entries, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(entries[i].value->name, name) == 0)
+			return true;
+	return false;
+}
+
 static void write_args(struct effect_writer *writer)
 {
 	static const struct effect_value cut_value = {.name = "cut"};
@@ -148,6 +156,9 @@ static void write_args(struct effect_writer *writer)
 		const struct effect_value *value = &effect->values[i];
 		if (value->type == VALUE_BYTES && !value->bytes.data)
 			continue;
+		/* Two entries of one name would be an ambiguous document, however each is spelled. */
+		if (is_among(entries, count, value->name))
+			continue;
 		bool base64 = value->type == VALUE_BYTES && !text_is_utf8(value->bytes);
 		entries[count++] = (struct entry){value, bytes_of(value->name), base64};
 	}
@@ -158,9 +169,6 @@ static void write_args(struct effect_writer *writer)
 	sort_entries(entries, count);
 	json_begin_object(&writer->record.json, "args");
 	for (size_t i = 0; i < count; i++) {
-		/* Two entries of one name would be an ambiguous document. */
-		if (i > 0 && compare_entries(&entries[i - 1], &entries[i]) == 0)
-			continue;
 		if (entries[i].value == &cut_value)
 			write_cut(writer);
 		else

@@ -140,7 +140,8 @@ bool store_check_name(const char *name, struct err *err)
 	bool good = size > 0 && size < STORE_NAME_SIZE && name[0] != '.' && name[0] != '-' &&
 		    strcmp(name, "last") != 0 && !store_is_run_id(name) && text_is_utf8(bytes_of(name));
 	for (size_t i = 0; good && i < size; i++)
-		good = (unsigned char)name[i] > 0x20 && name[i] != '/' && name[i] != 0x7f;
+		good = (unsigned char)name[i] > 0x20 && name[i] != '/' && name[i] != 0x7f &&
+		       !((unsigned char)name[i] == 0xc2 && (unsigned char)name[i + 1] < 0xa0); /* U+0080 to U+009F */
 	if (good)
 		return true;
 	err_set(err, 0, "run name: %s: not possible", name);

@@ -66,27 +66,62 @@ static inline const char *take_string(struct input *input, char text[256])
 	return text;
 }
 
+/* The function that is called once, before anything else. */
+#define PREPARE_BY(function)                                                                            \
+	int LLVMFuzzerInitialize(int *argc, char ***argv) /* NOLINT(readability-non-const-parameter) */ \
+	{                                                                                               \
+		(void)argc;                                                                             \
+		(void)argv;                                                                             \
+		function();                                                                             \
+		return 0;                                                                               \
+	}
+
 static inline void skip_target(const char *reason)
 {
 	fprintf(stderr, "skipped: %s\n", reason);
 	exit(0);
 }
 
-/* Once: a mount namespace of our own, in which who is not root is mighty enough. */
+static inline void write_map(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		skip_target("no ids in a user namespace");
+	close(fd);
+}
+
+/* Who is not root becomes it in a user namespace of his own. */
+static inline void enter_user_namespace(void)
+{
+	char users[32], groups[32];
+
+	snprintf(users, sizeof(users), "0 %u 1", geteuid());
+	snprintf(groups, sizeof(groups), "0 %u 1", getegid());
+	if (unshare(CLONE_NEWUSER) != 0)
+		skip_target("no user namespace");
+	write_map("/proc/self/setgroups", "deny");
+	write_map("/proc/self/uid_map", users);
+	write_map("/proc/self/gid_map", groups);
+}
+
+/* Once: a mount namespace of our own. */
 static inline void enter_namespace(void)
 {
 	static bool entered;
 
-	if (!entered && unshare(CLONE_NEWNS | (geteuid() != 0 ? CLONE_NEWUSER : 0)) != 0)
-		skip_target("no mount namespace of its own");
-	if (!entered && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-		skip_target("its mounts cannot be made its own");
+	if (entered)
+		return;
+	if (geteuid() != 0)
+		enter_user_namespace();
+	if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+		skip_target("no mount namespace");
 	entered = true;
 }
 
 /*
- * A folder in memory that no name leads to and that goes with the process. To be made in LLVMFuzzerInitialize(), before
- * there are threads: who is not root has to enter a user namespace.
+ * A folder in memory that no name leads to and that goes with the process. To be made by PREPARE_BY(), before there
+ * are threads: who is not root has to enter a user namespace.
  */
 static inline int private_folder(void)
 {

@@ -17,12 +17,10 @@ static const char *const runs[RUNS] = {"0123456789ABCDEFGHJKMNPQRS", "0123456789
 static int folder = -1;
 static char home[64];
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+static void prepare(void)
 {
 	char path[64];
 
-	(void)argc;
-	(void)argv;
 	folder = private_folder();
 	snprintf(home, sizeof(home), "/proc/self/fd/%d", folder);
 	need(mkdirat(folder, "runs", 0700) == 0 && mkdirat(folder, "names", 0700) == 0);
@@ -30,8 +28,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		snprintf(path, sizeof(path), "runs/%s", runs[i]);
 		need(mkdirat(folder, path, 0700) == 0);
 	}
-	return 0;
 }
+PREPARE_BY(prepare)
 
 static bool is_name(const char *name)
 {
@@ -43,8 +41,14 @@ static bool is_name(const char *name)
 		return false;
 	need(*name && strlen(name) < STORE_NAME_SIZE && *name != '.' && *name != '-' && !strchr(name, '/'));
 	need(strcmp(name, "last") != 0 && !store_is_run_id(name) && text_is_utf8(bytes_of(name)));
-	for (; *name; name++)
-		need((unsigned char)*name > ' ' && *name != 0x7f);
+	struct bytes rest = bytes_of(name);
+	while (rest.size > 0) {
+		uint32_t c;
+		size_t size = text_utf8_decode(rest, &c);
+		/* No blank, and no control character of either kind. */
+		need(c > ' ' && !(c >= 0x7f && c <= 0x9f));
+		rest = (struct bytes){rest.data + size, rest.size - size};
+	}
 	return true;
 }
 
@@ -129,7 +133,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (rest.size > 0)
 		memcpy(typed, rest.data, rest.size);
 	typed[rest.size] = 0;
-	snprintf(outside, sizeof(outside), "%s", take_number(&input, 1) & 1 ? "../../../../../../../../../etc" : "..");
+	/* The second is as long as a run's identity, and leads to a folder. */
+	snprintf(outside, sizeof(outside), "%s",
+		 take_number(&input, 1) & 1 ? "../../../../../../../../../etc" : "../runs/../runs/../runs/..");
 	bool named_first = give_name(first, runs[2]);
 	bool named_second = give_name(second, outside);
 	(void)is_name(typed);

@@ -18,17 +18,15 @@ enum { COMM = 64, NOBODY = -1 /* no task has this number, so that limits are rea
 
 static int folder = -1;
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+static void prepare(void)
 {
-	(void)argc;
-	(void)argv;
 	folder = private_folder();
 	need(mkdirat(folder, "ns", 0700) == 0 && mkdirat(folder, "attr", 0700) == 0 &&
 	     mkdirat(folder, "fdinfo", 0700) == 0);
 	put_file(folder, "ns/user", BYTES_NONE);
 	put_file(folder, "attr/current", BYTES_NONE);
-	return 0;
 }
+PREPARE_BY(prepare)
 
 /* A name as a task may give it to itself; in `status` the kernel escapes lines and backslashes. */
 static void append_name(struct buf *text, struct input *input, bool escaped)

@@ -46,7 +46,7 @@ static void seal(struct bytes entry)
 	if (!record_seal(&sealed, &head, body, 17))
 		return;
 	size_t number = sizeof("\"seq\":17,") - 1;
-	need(sealed.size == body.size + number && head.seq_at <= body.size);
+	need(sealed.data && sealed.size == body.size + number && head.seq_at <= body.size);
 	need(memcmp(sealed.data, body.data, head.seq_at) == 0);
 	need(memcmp(sealed.data + head.seq_at + number, body.data + head.seq_at, body.size - head.seq_at) == 0);
 }
@@ -120,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input input = {data, size};
 	struct model model = {.ring = ring_create(CAPACITY, NULL), .honest = true};
 
-	need(model.ring != NULL);
+	need(model.ring && model.ring->data);
 	while (input.size > 0) {
 		switch (take_number(&input, 1) % 8) {
 		case 0:

@@ -12,7 +12,9 @@
 
 #include "command.h"
 #include "fuzz.h"
-#include "ledger/record.h"
+#include "ledger/store.h"
+#include "render.h"
+#include "render_run.h"
 
 #define RUN "0123456789ABCDEFGHJKMNPQRS"
 
@@ -29,15 +31,13 @@ struct written {
 	size_t size;
 };
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+static void prepare(void)
 {
 	static const char schema[] = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA user_version=1;"
 				     "CREATE TABLE meta(key, value); CREATE TABLE records(seq INTEGER PRIMARY KEY,"
 				     " type, kind, how, state, process, pid, json);";
 	char path[160];
 
-	(void)argc;
-	(void)argv;
 	folder = private_place();
 	need(mkdirat(folder, "home", 0700) == 0 && mkdirat(folder, "home/runs", 0700) == 0 &&
 	     mkdirat(folder, "home/runs/" RUN, 0700) == 0);
@@ -49,8 +49,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	need(sqlite3_open(path, &db) == SQLITE_OK && sqlite3_exec(db, schema, NULL, NULL, NULL) == SQLITE_OK);
 	need(sqlite3_prepare_v2(db, "INSERT INTO records VALUES(?,?,?,?,?,?,?,?)", -1, &insert, NULL) == SQLITE_OK);
 	need(sqlite3_prepare_v2(db, "INSERT INTO meta VALUES(?,?)", -1, &insert_meta, NULL) == SQLITE_OK);
-	return 0;
 }
+PREPARE_BY(prepare)
 
 /* --- JSON that has the keys of records and values of any kind --- */
 
@@ -216,7 +216,7 @@ static void fill(struct input *input)
 {
 	static const char *const meta[] = {"name",     "reason",  "started_ns", "ended_ns",
 					   "complete", "records", "effects"};
-	int rows = (int)(take_number(input, 1) & 7);
+	int rows = (int)(take_number(input, 1) & 15);
 
 	need(sqlite3_exec(db, "BEGIN; DELETE FROM records; DELETE FROM meta", NULL, NULL, NULL) == SQLITE_OK);
 	for (int i = 0; i < rows; i++)
@@ -233,6 +233,21 @@ static void fill(struct input *input)
 
 /* --- screens --- */
 
+/* What stands at a run's end. */
+static int show_end(int count, char **arguments)
+{
+	struct err err = {.number = 0};
+	struct run *run = run_open(home, "0123", &err);
+
+	(void)count;
+	(void)arguments;
+	bool good = run && render_run_screen(stdout, home, run, &err);
+	run_close(run);
+	return good ? EXIT_OK : render_error(&err);
+}
+
+static const struct command command_end = {.name = "end", .run = show_end};
+
 static const struct screen {
 	const struct command *command;
 	const char *arguments[4];
@@ -247,6 +262,7 @@ static const struct screen {
     {&command_effects, {"effects", "0123", "--json"}, AS_STORED},
     {&command_runs, {"runs"}, SHOWN},
     {&command_runs, {"runs", "--json"}, DOCUMENT},
+    {&command_end, {"end"}, SHOWN},
 };
 
 static void check_document(const struct written *out)

@@ -17,14 +17,12 @@
 static int folder = -1;
 static const char home[] = PRIVATE_PLACE;
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+static void prepare(void)
 {
-	(void)argc;
-	(void)argv;
 	folder = private_place();
 	need(mkdirat(folder, "runs", 0700) == 0 && mkdirat(folder, "runs/" RUN, 0700) == 0);
-	return 0;
 }
+PREPARE_BY(prepare)
 
 struct seen {
 	const struct run_filter *filter;

@@ -103,7 +103,7 @@ def tests_of_bwrap(cache):
     common = "--ro-bind / / --dev /dev --proc /proc"
     yield steps("bwrap/scenarios", {
         "identity": f"bwrap {common} --unshare-user --uid 1234 --gid 5678 id",
-        "everything": f"bwrap {common} --unshare-all sh -c 'ls /proc | grep -c ^[0-9]; readlink /proc/self'",
+        "everything": f"bwrap {common} --unshare-all sh -c 'echo $$; hostname >/dev/null && ls -d /proc/1'",
         "die with parent": f"bwrap {common} --die-with-parent --unshare-pid sh -c 'echo $$'",
         "write": f"bwrap {common} --bind $PWD $PWD sh -c 'echo x >f; mkdir d; mv f d; rm -r d; touch kept'; stat -c '%A' kept",
         "read only": f"bwrap {common} sh -c 'echo x >{'$PWD'}/f'; ls f",
@@ -126,7 +126,7 @@ def tests_of_unshare(cache):
     del cache
     yield steps("unshare/namespaces", {
         "all": "unshare -r --mount --uts --ipc --net --pid --cgroup --time --fork --mount-proc sh -c "
-               "'id -u; hostname inner; hostname; ls /proc | grep -c ^[0-9]; readlink /proc/self; echo $$ | grep -x 1'",
+               "'id -u; hostname inner; hostname; echo $$ | grep -x 1'",
         "map": "unshare -U --map-user=1234 --map-group=1234 id -u",
         "map auto": "unshare -U --map-current-user sh -c 'touch f; stat -c %U f; id -u' | sort | uniq -c | wc -l",
         "unmapped": "unshare -U id -un",

@@ -140,13 +140,14 @@ static void reads_memory_as_the_task(void **state)
 
 	(void)state;
 	pid_t self = getpid();
-	assert_int_equal(memory_read_as_task(self, (uint64_t)(uintptr_t)text, copy, sizeof(copy)), 0);
+	const int mem = -1; /* only asked when too many wait */
+	assert_int_equal(memory_read_as_task(mem, self, (uint64_t)(uintptr_t)text, copy, sizeof(copy)), 0);
 	assert_memory_equal(copy, text, sizeof(copy));
-	assert_int_equal(memory_read_string_as_task(self, (uint64_t)(uintptr_t)text, copy, sizeof(copy)), 9);
-	assert_int_equal(memory_read_string_as_task(self, (uint64_t)(uintptr_t)text, copy, 9), -ENAMETOOLONG);
-	assert_int_equal(memory_read_as_task(self, 8, copy, sizeof(copy)), EFAULT);
-	assert_int_equal(memory_read_string_as_task(self, 8, copy, sizeof(copy)), -EFAULT);
-	assert_int_equal(memory_read_string_as_task(self, UINT64_MAX, copy, sizeof(copy)), -EFAULT);
+	assert_int_equal(memory_read_string_as_task(mem, self, (uint64_t)(uintptr_t)text, copy, sizeof(copy)), 9);
+	assert_int_equal(memory_read_string_as_task(mem, self, (uint64_t)(uintptr_t)text, copy, 9), -ENAMETOOLONG);
+	assert_int_equal(memory_read_as_task(mem, self, 8, copy, sizeof(copy)), EFAULT);
+	assert_int_equal(memory_read_string_as_task(mem, self, 8, copy, sizeof(copy)), -EFAULT);
+	assert_int_equal(memory_read_string_as_task(mem, self, UINT64_MAX, copy, sizeof(copy)), -EFAULT);
 }
 
 int main(void)

@@ -78,8 +78,9 @@ void act_let_go(const struct actor *actor, struct act *act)
 /* Seize, let the kernel make the call, look at the task where the call ended. */
 static void verify_call(const struct actor *actor, struct act *act, bool exec)
 {
-	if (actor->results == RESULTS_none || act->never_wait || act->decoded->waits != WAITS_NEVER ||
-	    !capture_begin(&act->capture, act->stop->tid, exec)) {
+	/* What we could not read may be withheld from the kernel's call as well, for as long as somebody likes. */
+	if (actor->results == RESULTS_none || act->never_wait || act->decoded->unreadable > 0 ||
+	    act->decoded->waits != WAITS_NEVER || !capture_begin(&act->capture, act->stop->tid, exec)) {
 		act_let_go(actor, act);
 		return;
 	}

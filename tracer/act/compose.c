@@ -166,7 +166,8 @@ static bool order_xattr(const struct act *act, struct order *order)
 	void *value =
 	    order->value_size > ORDER_VALUE_LIMIT ? NULL : arena_alloc(&act->decoder->arena, order->value_size);
 	order->value = value;
-	return value && memory_read_as_task(act->target->tid, address, value, order->value_size) == 0;
+	return value &&
+	       memory_read_as_task(act->target->memory, act->target->tid, address, value, order->value_size) == 0;
 }
 
 static bool order_truncation(const struct act *act, struct order *order)

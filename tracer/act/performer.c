@@ -71,8 +71,15 @@ static ssize_t receive_parcel(int socket, struct iovec *parts, size_t count, int
 	while (got < 0 && errno == EINTR);
 	struct cmsghdr *header = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
 	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-		*passed = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		size_t arrived = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		*passed = arrived < PASSED_COUNT ? arrived : PASSED_COUNT;
 		memcpy(descriptors, CMSG_DATA(header), *passed * sizeof(int));
+		/* Alignment makes room for more than we asked for. */
+		for (size_t i = *passed; i < arrived; i++) {
+			int extra;
+			memcpy(&extra, CMSG_DATA(header) + i * sizeof(int), sizeof(extra));
+			(void)close(extra);
+		}
 	}
 	return got;
 }
@@ -360,6 +367,8 @@ static bool exchange(struct performer *performer, const struct target *target, s
 	struct iovec answer = {outcome, sizeof(*outcome)};
 	ssize_t got = receive_parcel(performer->socket, &answer, 1, received, &passed);
 	outcome->descriptor = passed > 0 ? received[0] : -1;
+	for (size_t i = 1; i < passed; i++)
+		(void)close(received[i]);
 	/* It says when it has closed its own; an end does as well. */
 	char closed;
 	if (passed > 0)

@@ -146,6 +146,8 @@ void act_receive(const struct actor *actor, struct act *act)
 	socklen_t size = sizeof(offset);
 
 	act_let_go(actor, act);
+	if (act->decoded->unreadable > 0)
+		return;
 	int socket CLEANUP_FD = descriptor_copy(act->target->tid, act->target->pid, (int)act->stop->args[0]);
 	if (socket < 0) {
 		say_unseen(act, "the socket could not be looked at");

@@ -84,7 +84,7 @@ bool reading_memory(struct reading *reading, uint64_t address, void *out, size_t
 	int error = EFAULT;
 
 	if (target->memory >= 0)
-		error = acts_for_task(reading) ? memory_read_as_task(target->tid, address, out, size)
+		error = acts_for_task(reading) ? memory_read_as_task(target->memory, target->tid, address, out, size)
 					       : memory_read(target->memory, address, out, size);
 	if (error == 0)
 		return true;
@@ -100,7 +100,8 @@ struct bytes reading_string(struct reading *reading, uint64_t address, size_t li
 
 	ssize_t length = -EFAULT;
 	if (text && reading->target->memory >= 0)
-		length = acts_for_task(reading) ? memory_read_string_as_task(reading->target->tid, address, text, limit)
+		length = acts_for_task(reading) ? memory_read_string_as_task(reading->target->memory,
+									     reading->target->tid, address, text, limit)
 						: memory_read_string(reading->target->memory, address, text, limit);
 	if (length < 0) {
 		arena->used = before;

@@ -244,7 +244,7 @@ void read_msghdr_in(struct reading *reading, size_t index)
 	size_t count = message.msg_iovlen < PIECES_LIMIT ? message.msg_iovlen : PIECES_LIMIT;
 	for (size_t at = 0; at < count;) {
 		size_t some = count - at < 16 ? count - at : 16;
-		if (!reading_memory(reading, (uint64_t)(uintptr_t)(message.msg_iov + at), pieces,
+		if (!reading_memory(reading, (uint64_t)(uintptr_t)message.msg_iov + at * sizeof(pieces[0]), pieces,
 				    some * sizeof(pieces[0])))
 			return;
 		for (size_t i = 0; i < some; i++)

@@ -274,7 +274,7 @@ void reading_note_trust(struct effect *effect)
 	for (size_t i = 0; effect->kind == EFFECT_file_write && i < sizeof(probes) / sizeof(probes[0]); i++)
 		trusted = trusted && !bytes_start_with(effect->object.path, bytes_of(probes[i]));
 	if (!trusted && !effect->note.data)
-		effect->note = BYTES("code in the kernel: what is recorded from here on need not be true");
+		effect->note = BYTES("code for the kernel: once it is in, what is recorded need not be true");
 }
 
 void special_timex(struct reading *reading)

@@ -45,6 +45,9 @@ static void add_peer(int fd, struct arena *arena, struct effect_peer *peer)
 		peer->family = BYTES("unix");
 		size_t used =
 		    size > offsetof(struct sockaddr_un, sun_path) ? size - offsetof(struct sockaddr_un, sun_path) : 0;
+		/* Of a name without an end the kernel counts one byte more than there is. */
+		if (used > sizeof(un.sun_path))
+			used = sizeof(un.sun_path);
 		bool abstract = used > 0 && un.sun_path[0] == 0;
 		struct bytes path = {un.sun_path, abstract ? used : strnlen(un.sun_path, used)};
 		if (abstract)

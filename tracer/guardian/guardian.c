@@ -136,6 +136,11 @@ static void on_monitor_message(struct guardian *guardian)
 		break;
 	case MESSAGE_tree_ended:
 		guardian->tree_ended = true;
+		/* Nothing may pass for a status that is none. */
+		if (!guardian->agent_ended) {
+			set_reason(guardian, "the end of the command was not seen");
+			guardian->outcome->helper_died = true;
+		}
 		if (message->fields[1].bytes.size > 0) {
 			snprintf(line, sizeof(line), "%.*s", (int)message->fields[1].bytes.size,
 				 message->fields[1].bytes.data);

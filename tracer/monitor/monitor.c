@@ -226,8 +226,9 @@ static void one_round(struct session *session)
 }
 
 /*
- * The filter is released early in an exit: its listener hangs up while the last tasks are still on their way out. Their
- * ends are worth a moment, but a descendant that left the filter's sight may never come.
+ * The filter is released early in an exit: its listener hangs up while the last tasks are still on their way out. That of
+ * the command is waited for, however long giving back its memory takes, because its status is ours. The ends of others are
+ * worth a moment, but a descendant that left the filter's sight may never come.
  */
 static void await_ends(struct session *session)
 {
@@ -235,8 +236,11 @@ static void await_ends(struct session *session)
 	uint64_t limit = clock_monotonic_ns() + ENDS_WAIT_NS;
 
 	for (;;) {
+		bool comes = !session->agent_ended && session->waits[WAIT_KEEPER].fd >= 0;
 		if (session->waits[WAIT_KEEPER].fd >= 0)
 			on_keeper(session);
+		if (comes)
+			limit = clock_monotonic_ns() + ENDS_WAIT_NS;
 		pthread_mutex_lock(&monitor->lock);
 		births_drain(monitor);
 		births_exits(monitor);

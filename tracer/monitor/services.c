@@ -69,8 +69,8 @@ static void remember(struct services *services, const struct service *service)
 void services_settle(struct services *services, uint64_t network, struct effect *effect)
 {
 	bool binds = effect->local.present && effect->result.state == RESULT_OK;
-	bool asks = effect->kind == EFFECT_ipc_connect || effect->kind == EFFECT_ipc_send ||
-		    effect->kind == EFFECT_ipc_pass_fd;
+	bool asks =
+	    effect->kind == EFFECT_ipc_connect || effect->kind == EFFECT_ipc_send || effect->kind == EFFECT_ipc_pass_fd;
 	struct service service;
 
 	if (binds && (effect->kind == EFFECT_node_create || effect->kind == EFFECT_net_bind) &&

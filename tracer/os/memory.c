@@ -1,6 +1,7 @@
 #include "os/memory.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -28,14 +29,37 @@ int memory_read(int mem, uint64_t address, void *out, size_t size)
 	return 0;
 }
 
-int memory_read_as_task(pid_t tid, uint64_t address, void *out, size_t size)
+/*
+ * A page that is never filled keeps whoever reads it for as long as it likes, and a tree can have any number of such pages:
+ * no more than these wait, so that somebody is left for the calls of the others.
+ */
+enum { WAITING_MOST = 32 };
+static atomic_int waiting;
+
+/* EBUSY: too many wait already. */
+static ssize_t read_patiently(pid_t tid, uint64_t address, void *out, size_t size)
 {
 	struct iovec here = {out, size};
 	struct iovec there = {(void *)(uintptr_t)address, size};
+	ssize_t got = -1;
+	int error = EBUSY;
 
+	if (atomic_fetch_add(&waiting, 1) < WAITING_MOST) {
+		got = process_vm_readv(tid, &here, 1, &there, 1, 0);
+		error = errno;
+	}
+	atomic_fetch_sub(&waiting, 1);
+	errno = error;
+	return got;
+}
+
+int memory_read_as_task(int mem, pid_t tid, uint64_t address, void *out, size_t size)
+{
 	if (size == 0)
 		return 0;
-	ssize_t got = process_vm_readv(tid, &here, 1, &there, 1, 0);
+	ssize_t got = read_patiently(tid, address, out, size);
+	if (got < 0 && errno == EBUSY)
+		return memory_read(mem, address, out, size);
 	if (got < 0)
 		return errno;
 	return (size_t)got == size ? 0 : EFAULT;
@@ -55,7 +79,7 @@ ssize_t memory_read_some(int mem, uint64_t address, void *out, size_t size)
 	return got > 0 ? got : -1;
 }
 
-/* Where a string is read from: /proc/TID/mem, or the task itself. */
+/* Where a string is read from: /proc/TID/mem, or the task itself where it is named. */
 struct source {
 	int mem;
 	pid_t tid;
@@ -63,12 +87,12 @@ struct source {
 
 static ssize_t read_piece(const struct source *source, uint64_t address, char *out, size_t size)
 {
-	struct iovec here = {out, size};
-	struct iovec there = {(void *)(uintptr_t)address, size};
+	ssize_t got = -1;
 
-	if (source->mem < 0)
-		return process_vm_readv(source->tid, &here, 1, &there, 1, 0);
-	return pread(source->mem, out, size, (off_t)address);
+	errno = EBUSY;
+	if (source->tid > 0)
+		got = read_patiently(source->tid, address, out, size);
+	return got < 0 && errno == EBUSY ? pread(source->mem, out, size, (off_t)address) : got;
 }
 
 static ssize_t read_string(const struct source *source, uint64_t address, char *out, size_t size)
@@ -103,9 +127,9 @@ ssize_t memory_read_string(int mem, uint64_t address, char *out, size_t size)
 	return read_string(&source, address, out, size);
 }
 
-ssize_t memory_read_string_as_task(pid_t tid, uint64_t address, char *out, size_t size)
+ssize_t memory_read_string_as_task(int mem, pid_t tid, uint64_t address, char *out, size_t size)
 {
-	const struct source source = {.mem = -1, .tid = tid};
+	const struct source source = {.mem = mem, .tid = tid};
 
 	return read_string(&source, address, out, size);
 }

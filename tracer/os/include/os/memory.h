@@ -12,9 +12,10 @@
 int memory_read(int mem, uint64_t address, void *out, size_t size);
 /*
  * The same through process_vm_readv(2), which heeds the protection of pages as the task's own calls do, and like these
- * waits for a page that a userfaultfd handler withholds. For what is then done in the task's stead.
+ * waits for a page that a userfaultfd handler withholds. For what is then done in the task's stead. When too many wait
+ * already, through `mem`: a page that is withheld cannot be read then, and one that is protected can.
  */
-int memory_read_as_task(pid_t tid, uint64_t address, void *out, size_t size);
+int memory_read_as_task(int mem, pid_t tid, uint64_t address, void *out, size_t size);
 /* Read as much of `size` bytes as there is before the first gap. -1 with errno when that is nothing. */
 ssize_t memory_read_some(int mem, uint64_t address, void *out, size_t size);
 /*
@@ -23,4 +24,4 @@ ssize_t memory_read_some(int mem, uint64_t address, void *out, size_t size);
  */
 ssize_t memory_read_string(int mem, uint64_t address, char *out, size_t size);
 /* The same as memory_read_as_task() reads. */
-ssize_t memory_read_string_as_task(pid_t tid, uint64_t address, char *out, size_t size);
+ssize_t memory_read_string_as_task(int mem, pid_t tid, uint64_t address, char *out, size_t size);
