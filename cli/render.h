@@ -40,7 +40,6 @@ void render_padded(struct buf *out, struct bytes escaped, size_t columns);
 /* Nanoseconds of an RFC 3339 time as records carry it; 0 when it is none. */
 int64_t render_parse_time(const char *text);
 
-
 /*
  * Write to stderr, which the agent shares: given up when there is no room for so long (-1: never), because nobody may be
  * reading any more, and the run must be closed all the same.

@@ -53,8 +53,8 @@ struct monitor {
 	atomic_uint taken;         /* stops that were received so far; no lock */
 	atomic_bool watched;       /* the watch looks at the workers; else it sleeps until `watch` is posted; no lock */
 	sem_t watch;
-	atomic_bool stopping;      /* no lock */
-	atomic_bool scribe_alive;  /* no lock */
+	atomic_bool stopping;     /* no lock */
+	atomic_bool scribe_alive; /* no lock */
 	pid_t agent;
 	int wake;                       /* eventfd: something for the main thread */
 	int agent_status;               /* of its end; -1 before */
