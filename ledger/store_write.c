@@ -51,11 +51,20 @@ static bool set_meta(struct store_writer *writer, const char *key, const char *t
 	return good;
 }
 
+static bool cannot_make(const char *path, struct err *err)
+{
+	bool denied = errno == EACCES || errno == EPERM;
+	err_set(err, errno, "store run: cannot make %s", path);
+	/* The outer run protects its own. */
+	return denied &&
+	       err_hint(
+		   err,
+		   "it is not writable; inside another `assure trace` set ASSURE_HOME to a folder outside its own");
+}
+
 static bool make_folder(const char *path, struct err *err)
 {
-	if (mkdir(path, 0700) == 0 || errno == EEXIST)
-		return true;
-	return err_set(err, errno, "store run: cannot make %s", path);
+	return mkdir(path, 0700) == 0 || errno == EEXIST || cannot_make(path, err);
 }
 
 /* The symbolic link makes a name unique without a list: symlink(2) succeeds for one of two that want it. */
@@ -174,7 +183,7 @@ struct store_writer *store_create(const char *home, const char *run, const char 
 		return NULL;
 	}
 	if (mkdir(writer->folder, 0700) != 0) {
-		err_set(err, errno, "store run: cannot make %s", writer->folder);
+		(void)cannot_make(writer->folder, err);
 		free_writer(writer);
 		return NULL;
 	}

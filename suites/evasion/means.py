@@ -137,6 +137,7 @@ class Means:
     status: object = 0               # alone; traced it must be the same
     limit: int = 60
     note: str = ""
+    program: str = ""                # when it is not called like the row
 
     def check(self):
         assert self.outcome in OUTCOMES, (self.number, self.outcome)

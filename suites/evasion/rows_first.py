@@ -139,7 +139,7 @@ ROWS = [
     Means(40, "inherited_fd", "descriptor passing", "recorded",
           (Start({"fd": 9, "path": "{dir}/inherited.out", "access": "w"}),),
           inherit=((9, "{dir}/inherited.out"),)),
-    Means(41, "undumpable", "identity", "recorded", (Effect("file.create", {"path": "{dir}/d/f"}, 1),)),
+    Means(41, "undumpable", "identity", "recorded", (Effect("file.create", {"path": "{dir}/d/f"}, 1),), identity="root"),
     Means(42, "sud", "own filter", "recorded", (F_MADE,)),
     Means(43, "pidns_proc", "other namespace", "recorded",
           (Effect("mount.change", {"path": "/proc", "args.filesystemtype": "tmpfs"}, 1),

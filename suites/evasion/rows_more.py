@@ -49,4 +49,8 @@ ROWS = [
            Effect("file.create", {"path": "{dir}/g"}, 1),
            Effect("file.mode", {"path": "{dir}/g", "mode": "0600"}, 1)),
           note="changes by opens that only read"),
+    Means(111, "undumpable_user", "identity", "recorded",
+          (Effect("file.create", {"syscall": "openat", "path": None}, 1, ("unknown",)), ),
+          identity="user", program="undumpable",
+          note="without root the kernel shows nobody the memory of such a process: the attempt is recorded, its name is not"),
 ]

@@ -115,7 +115,7 @@ class Runner:
         self.stage, self.identity, self.arguments = stage, identity, arguments
 
     def command(self, row, facts, traced):
-        found = [path for path in (self.stage / "bin" / f"{row.name}{end}" for end in ("", ".sh", ".py"))
+        found = [path for path in (self.stage / "bin" / f"{row.program or row.name}{end}" for end in ("", ".sh", ".py"))
                  if path.is_file()]
         if not found:
             return None

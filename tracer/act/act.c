@@ -7,6 +7,7 @@
 
 #include "handlers.h"
 #include "order.h"
+#include "os/memory.h"
 #include "os/procfs.h"
 
 void act_set_how(struct act *act, enum effect_how how)
@@ -79,8 +80,9 @@ void act_let_go(const struct actor *actor, struct act *act)
 static void verify_call(const struct actor *actor, struct act *act, bool exec)
 {
 	/* What we could not read may be withheld from the kernel's call as well, for as long as somebody likes. */
-	if (actor->results == RESULTS_none || act->never_wait || act->decoded->unreadable > 0 ||
-	    act->decoded->waits != WAITS_NEVER || !capture_begin(&act->capture, act->stop->tid, exec)) {
+	if (actor->results == RESULTS_none || act->never_wait ||
+	    (act->decoded->unreadable > 0 && memory_is_crowded()) || act->decoded->waits != WAITS_NEVER ||
+	    !capture_begin(&act->capture, act->stop->tid, exec)) {
 		act_let_go(actor, act);
 		return;
 	}

@@ -33,8 +33,13 @@ int memory_read(int mem, uint64_t address, void *out, size_t size)
  * A page that is never filled keeps whoever reads it for as long as it likes, and a tree can have any number of such pages:
  * no more than these wait, so that somebody is left for the calls of the others.
  */
-enum { WAITING_MOST = 32 };
+enum { WAITING_MOST = 128 };
 static atomic_int waiting;
+
+bool memory_is_crowded(void)
+{
+	return atomic_load(&waiting) >= WAITING_MOST;
+}
 
 /* EBUSY: too many wait already. */
 static ssize_t read_patiently(pid_t tid, uint64_t address, void *out, size_t size)

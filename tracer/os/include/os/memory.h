@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,6 +17,8 @@ int memory_read(int mem, uint64_t address, void *out, size_t size);
  * already, through `mem`: a page that is withheld cannot be read then, and one that is protected can.
  */
 int memory_read_as_task(int mem, pid_t tid, uint64_t address, void *out, size_t size);
+/* Do so many wait that what could not be read may be withheld, and not just absent? */
+bool memory_is_crowded(void);
 /* Read as much of `size` bytes as there is before the first gap. -1 with errno when that is nothing. */
 ssize_t memory_read_some(int mem, uint64_t address, void *out, size_t size);
 /*
