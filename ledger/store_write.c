@@ -59,7 +59,7 @@ static bool cannot_make(const char *path, struct err *err)
 	return denied &&
 	       err_hint(
 		   err,
-		   "it is not writable; inside another `assure trace` set ASSURE_HOME to a folder outside its own");
+		   "it is not writable; inside another `assure trace` set ASSURE_HOME to a folder outside of its own");
 }
 
 static bool make_folder(const char *path, struct err *err)
