@@ -64,12 +64,10 @@ void read_mount_data(struct reading *reading, size_t index)
 void read_mount_option(struct reading *reading, size_t index)
 {
 	enum { COMMAND = 1 };
-	struct bytes name = BYTES_NONE;
-
 	if ((uint32_t)reading_arg(reading, COMMAND) != FSCONFIG_SET_STRING || reading_arg(reading, index) == 0 ||
 	    reading_arg(reading, index - 1) == 0)
 		return;
-	name = reading_string(reading, reading_arg(reading, index - 1), NAME_MAX);
+	struct bytes name = reading_string(reading, reading_arg(reading, index - 1), NAME_MAX);
 	if (name.data && is_recorded(name))
 		reading_add_bytes(reading, reading_name(reading, index),
 				  reading_string(reading, reading_arg(reading, index), PATH_MAX));

@@ -214,7 +214,8 @@ void decode_peer(struct decoder *decoder, const struct target *target, struct de
 	const struct socket_about about = {.family = option(socket, SO_DOMAIN),
 					   .type = option(socket, SO_TYPE),
 					   .protocol = option(socket, SO_PROTOCOL)};
-	struct sockaddr_storage address = {0};
+	struct sockaddr_storage address;
+	memset(&address, 0, sizeof(address));
 	socklen_t size = sizeof(address);
 	int status = getpeername(socket, (struct sockaddr *)&address, &size);
 

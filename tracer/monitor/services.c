@@ -62,6 +62,8 @@ static void remember(struct services *services, const struct service *service)
 		services->items = items;
 		services->capacity = capacity;
 	}
+	if (services->capacity == 0)
+		return;
 	size_t at = services->count < services->capacity ? services->count++ : services->next++ % services->capacity;
 	services->items[at] = *service;
 }
