@@ -32,8 +32,9 @@ static enum arrival await(const struct actor *actor, const struct act *act, stru
 	uint64_t end = clock_monotonic_ns() + PATIENCE_MS * 1000000ull;
 
 	while (clock_monotonic_ns() < end) {
+		/* An error that is pending is told once, and the caller must be the one: nothing may be asked of it. */
 		if (poll(socket, 1, LOOK_MS) > 0)
-			return ARRIVED;
+			return socket->revents & POLLERR ? UNSEEN : ARRIVED;
 		if (!actor->backend->still_waiting(actor->backend->self, act->stop) ||
 		    procfs_signal_pending(act->target->task))
 			break;
@@ -48,7 +49,7 @@ enum arrival act_await(const struct actor *actor, const struct act *act, int soc
 	enum arrival arrival = UNSEEN;
 
 	if (poll(&look, 1, 0) > 0)
-		return ARRIVED;
+		return look.revents & POLLERR ? UNSEEN : ARRIVED;
 	if (!blocks)
 		return EMPTY;
 	/* Its time runs in the kernel's call. */

@@ -41,6 +41,14 @@ static bool blocks(const struct act *act, int socket)
 	return flags >= 0 && !(flags & O_NONBLOCK) && !(flags_of(act) & MSG_DONTWAIT);
 }
 
+/* The last argument of recvmmsg(2): its time begins with the kernel's call, so there is no waiting before it. */
+static bool is_timed(const struct act *act)
+{
+	enum { TIMEOUT = 4 };
+
+	return act->decoded->row->args[TIMEOUT].name && act->stop->args[TIMEOUT] != 0;
+}
+
 static void take_from(struct received *received, const struct msghdr *message)
 {
 	for (struct cmsghdr *entry = CMSG_FIRSTHDR(message); entry;
@@ -158,7 +166,12 @@ void act_receive(const struct actor *actor, struct act *act)
 		say_unseen(act, "what was received could not be looked at: SO_PEEK_OFF is set");
 		return;
 	}
-	switch (act_await(actor, act, socket, blocks(act, socket))) {
+	bool waits = blocks(act, socket);
+	if (waits && is_timed(act)) {
+		say_unseen(act, "what was received could not be looked at: the call has a time limit");
+		return;
+	}
+	switch (act_await(actor, act, socket, waits)) {
 	case ARRIVED:
 		look_at_queue(act, socket);
 		break;
