@@ -151,7 +151,9 @@ static void write_args(struct effect_writer *writer)
 	struct entry entries[EFFECT_VALUE_LIMIT + 1];
 	size_t count = 0;
 
-	bool cut = writer->level != &levels[0];
+	/* First, for it says what the record left out: no value of that name may stand in its place. */
+	if (writer->level != &levels[0])
+		entries[count++] = (struct entry){&cut_value, bytes_of(cut_value.name), false};
 	for (size_t i = 0; i < effect->value_count && i < EFFECT_VALUE_LIMIT && !writer->level->drop_args; i++) {
 		const struct effect_value *value = &effect->values[i];
 		if (value->type == VALUE_BYTES && !value->bytes.data)
@@ -162,8 +164,6 @@ static void write_args(struct effect_writer *writer)
 		bool base64 = value->type == VALUE_BYTES && !text_is_utf8(value->bytes);
 		entries[count++] = (struct entry){value, bytes_of(value->name), base64};
 	}
-	if (cut)
-		entries[count++] = (struct entry){&cut_value, bytes_of(cut_value.name), false};
 	if (count == 0)
 		return;
 	sort_entries(entries, count);
