@@ -143,7 +143,8 @@ static bool order_times(const struct act *act, struct order *order)
 	order->kind = ORDER_TIMES;
 	order->has_times = act->decoded->has_times;
 	memcpy(order->times, act->decoded->times, sizeof(order->times));
-	return true;
+	/* Calls differ in what they find first, a time that is none or a file that is not there. */
+	return !order->has_times || (order->times[0].tv_nsec >= 0 && order->times[1].tv_nsec >= 0);
 }
 
 static bool order_xattr(const struct act *act, struct order *order)

@@ -18,9 +18,13 @@ enum {
 	DATA_MOST = 1 << 18,
 };
 
+/* Arguments of recvmmsg(2). */
+enum { VLEN = 2, TIMEOUT = 4 };
+
 struct received {
 	int descriptors[DESCRIPTORS];
 	size_t count;
+	bool reaches_on; /* the message that they came with ends behind what this call reads */
 };
 
 /* Of recvmsg(2) and recvmmsg(2). */
@@ -41,12 +45,16 @@ static bool blocks(const struct act *act, int socket)
 	return flags >= 0 && !(flags & O_NONBLOCK) && !(flags_of(act) & MSG_DONTWAIT);
 }
 
-/* The last argument of recvmmsg(2): its time begins with the kernel's call, so there is no waiting before it. */
+/* recvmmsg(2): its arguments are those of recvmsg(2), with vlen in front of the flags and a timeout behind them. */
+static bool takes_many(const struct act *act)
+{
+	return act->decoded->row->args[TIMEOUT].name != NULL;
+}
+
+/* Its time begins with the kernel's call, so there is no waiting before it. */
 static bool is_timed(const struct act *act)
 {
-	enum { TIMEOUT = 4 };
-
-	return act->decoded->row->args[TIMEOUT].name && act->stop->args[TIMEOUT] != 0;
+	return takes_many(act) && act->stop->args[TIMEOUT] != 0;
 }
 
 static void take_from(struct received *received, const struct msghdr *message)
@@ -67,21 +75,45 @@ static void take_from(struct received *received, const struct msghdr *message)
 	}
 }
 
-/* As far into the stream as the call will read: the kernel stops at the first descriptors, for both of us. */
+static bool is_stream(int socket)
+{
+	int type = -1;
+	socklen_t size = sizeof(type);
+
+	return getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type == SOCK_STREAM;
+}
+
+/*
+ * A look at a stream finds the next descriptors however far behind they come; what it says of data ends with the message
+ * that they are part of. Where that one begins nobody can be asked.
+ */
+static bool more_than(const struct act *act, int socket, size_t size)
+{
+	struct iovec part = {arena_alloc(&act->decoder->arena, size + 1), size + 1};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (!part.iov_base)
+		return true;
+	ssize_t seen = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	return seen < 0 || (size_t)seen > size;
+}
+
+/* With the room that the call has: what does not fit there is closed by the kernel, for both of us. */
 static bool peek(const struct act *act, int socket, struct received *received)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(DESCRIPTORS * sizeof(int)) + 4096];
 	size_t size = act->decoded->receive_size < DATA_MOST ? act->decoded->receive_size : DATA_MOST;
+	size_t room = act->decoded->receive_room < sizeof(control) ? act->decoded->receive_room : sizeof(control);
 	char *data = arena_alloc(&act->decoder->arena, size + 1);
 	struct iovec part = {data, size};
-	struct msghdr message = {
-	    .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = room};
 
 	if (!data)
 		return false;
 	if (recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
 		return errno == EAGAIN || errno == ENOTCONN || errno == ECONNRESET;
 	take_from(received, &message);
+	received->reaches_on = received->count > 0 && is_stream(socket) && more_than(act, socket, size);
 	return true;
 }
 
@@ -138,12 +170,18 @@ static void look_at_queue(struct act *act, int socket)
 {
 	struct received received = {.count = 0};
 
+	bool several = takes_many(act) && (uint32_t)act->stop->args[VLEN] > 1;
 	if (!peek(act, socket, &received))
 		say_unseen(act, "what was received could not be looked at");
-	else if (received.count == 0)
-		act->decoded->count = 0;
-	else
+	else if (received.count > 0)
 		describe(act, &received);
+	else if (!several)
+		act->decoded->count = 0;
+	if (received.reaches_on)
+		say_unseen(act,
+			   "the message with the descriptors ends behind what the call reads: they may come later");
+	else if (several)
+		say_unseen(act, "of several messages only the first could be looked at");
 	for (size_t i = 0; i < received.count; i++)
 		close(received.descriptors[i]);
 }
@@ -156,6 +194,10 @@ void act_receive(const struct actor *actor, struct act *act)
 	act_let_go(actor, act);
 	if (act->decoded->unreadable > 0)
 		return;
+	if (takes_many(act) && (uint32_t)act->stop->args[VLEN] == 0) {
+		act->decoded->count = 0;
+		return;
+	}
 	int socket CLEANUP_FD = descriptor_copy(act->target->tid, act->target->pid, (int)act->stop->args[0]);
 	if (socket < 0) {
 		say_unseen(act, "the socket could not be looked at");

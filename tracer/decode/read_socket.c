@@ -252,6 +252,7 @@ void read_msghdr_in(struct reading *reading, size_t index)
 		at += some;
 	}
 	reading->out->receive_size = size;
+	reading->out->receive_room = message.msg_controllen;
 }
 
 void read_mmsghdr(struct reading *reading, size_t index)

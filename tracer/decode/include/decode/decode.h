@@ -45,6 +45,7 @@ struct decoded {
 	struct timespec times[2]; /* as utimensat(2) takes them, when `has_times` */
 	bool has_times;           /* else: no times were given, which means now */
 	size_t receive_size;      /* bytes that a recvmsg(2) has room for */
+	size_t receive_room;      /* and for what comes beside them, msg_controllen */
 	bool opens;               /* the call returns a descriptor of its object */
 	bool dns;                 /* args.dns_questions was found */
 	size_t unreadable;        /* arguments that could not be read */
