@@ -2,10 +2,12 @@
  * The control of the benchmarks: the filter of a lens, and a supervisor that lets every call go on without a look. What
  * assure costs above this is its own work; what this costs is the kernel's price of a notification.
  *
- *     bare_supervisor --lens LENS [--filter-alone] -- COMMAND [ARG…]
+ *     bare_supervisor --lens LENS [--filter-alone | --exec-check] -- COMMAND [ARG…]
  *     bare_supervisor --lens LENS --list
  *
- * --filter-alone: the same program, but what would be notified is allowed. --list: the calls of that lens.
+ * --filter-alone: the same program, but what would be notified is allowed. --exec-check: an exec is stopped before the new
+ * image's first instruction, and that image and its argv are asked for: the least that a checked exec can cost. --list: the
+ * calls of that lens.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -19,7 +21,10 @@
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +34,7 @@ enum { USAGE = 64, FAILED = 125, NOT_FOUND = 127 };
 
 struct options {
 	enum lens lens;
-	bool filter_alone, list;
+	bool filter_alone, exec_check, list;
 	char **command;
 };
 
@@ -48,6 +53,8 @@ static bool read_options(char **argv, struct options *options)
 			lens = lens_find(*++argv, &options->lens);
 		else if (strcmp(*argv, "--filter-alone") == 0)
 			options->filter_alone = true;
+		else if (strcmp(*argv, "--exec-check") == 0)
+			options->exec_check = true;
 		else if (strcmp(*argv, "--list") == 0)
 			options->list = true;
 		else if (strcmp(*argv, "--") == 0 && argv[1]) {
@@ -88,9 +95,47 @@ static void run_under_filter_alone(struct filter *filter, char **command)
 	run_command(command);
 }
 
+struct supervisor {
+	int listener;
+	bool exec_check;
+};
+
+static bool is_exec(const struct seccomp_notif *request)
+{
+	return request->data.nr == SYS_execve || request->data.nr == SYS_execveat;
+}
+
+static bool begin_check(pid_t task)
+{
+	return ptrace(PTRACE_SEIZE, task, NULL, (void *)(uintptr_t)PTRACE_O_TRACEEXEC) == 0 &&
+	       ptrace(PTRACE_INTERRUPT, task, NULL, NULL) == 0;
+}
+
+/* The image by device and inode, and the page of the stack that holds argc and argv. */
+static void end_check(pid_t task)
+{
+	enum { STACK = 4096 };
+	struct __ptrace_syscall_info info;
+	char name[64], stack[STACK];
+	struct stat image;
+	int status;
+
+	if (waitpid(task, &status, __WALL) != task || !WIFSTOPPED(status))
+		return;
+	if (status >> 16 == PTRACE_EVENT_EXEC &&
+	    ptrace(PTRACE_GET_SYSCALL_INFO, task, (void *)sizeof(info), &info) > 0) {
+		struct iovec mine = {stack, STACK}, theirs = {(void *)(uintptr_t)info.stack_pointer, STACK};
+		(void)snprintf(name, sizeof(name), "/proc/%d/exe", task);
+		if (stat(name, &image) != 0 || process_vm_readv(task, &mine, 1, &theirs, 1, 0) <= 0)
+			fail("looking at the image");
+	}
+	(void)ptrace(PTRACE_DETACH, task, NULL, NULL);
+}
+
 static void *let_everything_go(void *argument)
 {
-	const int listener = *(const int *)argument;
+	const struct supervisor *supervisor = argument;
+	const int listener = supervisor->listener;
 
 	for (;;) {
 		struct seccomp_notif request = {0};
@@ -101,7 +146,10 @@ static void *let_everything_go(void *argument)
 			fail("receiving");
 		}
 		struct seccomp_notif_resp response = {.id = request.id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+		bool check = supervisor->exec_check && is_exec(&request) && begin_check((pid_t)request.pid);
 		(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
+		if (check)
+			end_check((pid_t)request.pid);
 	}
 	return NULL;
 }
@@ -124,7 +172,7 @@ static int take_listener(pid_t child, const atomic_int *number)
 	return listener;
 }
 
-static void run_supervised(const struct filter *filter, char **command)
+static void run_supervised(const struct filter *filter, bool exec_check, char **command)
 {
 	atomic_int *number = mmap(NULL, sizeof(*number), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (number == MAP_FAILED)
@@ -141,12 +189,12 @@ static void run_supervised(const struct filter *filter, char **command)
 			run_command(command);
 		_exit(FAILED);
 	}
-	int listener = take_listener(child, number);
+	struct supervisor supervisor = {take_listener(child, number), exec_check};
 	pthread_t thread;
 	int status;
-	if (pthread_create(&thread, NULL, let_everything_go, &listener) != 0)
+	if (pthread_create(&thread, NULL, let_everything_go, &supervisor) != 0)
 		fail("starting a thread");
-	if (waitpid(child, &status, 0) != child)
+	if (waitpid(child, &status, __WNOTHREAD) != child)
 		fail("waitpid");
 	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
@@ -159,7 +207,9 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	if (!read_options(argv, &options)) {
-		fputs("usage: bare_supervisor --lens LENS [--filter-alone] (--list | -- COMMAND [ARG...])\n", stderr);
+		fputs("usage: bare_supervisor --lens LENS [--filter-alone | --exec-check] (--list | -- COMMAND "
+		      "[ARG...])\n",
+		      stderr);
 		return USAGE;
 	}
 	if (options.list) {
@@ -173,6 +223,6 @@ int main(int argc, char **argv)
 	if (options.filter_alone)
 		run_under_filter_alone(&filter, options.command);
 	else
-		run_supervised(&filter, options.command);
+		run_supervised(&filter, options.exec_check, options.command);
 	return FAILED;
 }
