@@ -50,6 +50,13 @@ def columns(assure, programs, log):
     return found
 
 
+def checked_columns(programs):
+    """The bare supervisor that also stops at each exec and asks what was put in place: the least that this costs."""
+    bare = str(programs / "bare_supervisor")
+    return [(f"checked {lens}", lambda command, lens=lens: [bare, "--lens", lens, "--exec-check", "--", *command])
+            for lens in ("changes", "reads")]
+
+
 def measure(workload, command, place, environment):
     """Seconds of one run in a fresh copy of the workload's folder."""
     folder = place / "work"
@@ -120,7 +127,8 @@ def report(results, names, rounds):
         to_filter.append([workload.name] + [
             cell(times.get(name), times.get("filter alone"), randomness) for name in TO_FILTER])
         to_bare.append([workload.name] + [
-            cell(times.get(f"assure {lens}"), times.get(f"bare {lens}"), randomness) for lens in ("changes", "reads")])
+            cell(times.get(f"assure {lens}"), times.get(f"{control} {lens}"), randomness)
+            for control in ("bare", "checked") for lens in ("changes", "reads")])
     machine = f"Linux {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
     return "\n".join([
         "# What supervision costs",
@@ -137,7 +145,8 @@ def report(results, names, rounds):
         *table(["workload", "native"] + names[1:], to_native),
         "",
         "`filter alone`: the filter of the lens `reads`, nobody asked. `bare`: its calls notified, each let go on without",
-        "a look. `strace`: `strace -f --seccomp-bpf` on the same calls, its output to a file.",
+        "a look. `checked`: the same, but each exec is stopped before the new program's first instruction, and asked for",
+        "its image and arguments. `strace`: `strace -f --seccomp-bpf` on the same calls, its output to a file.",
         "",
         "## Over the filter alone",
         "",
@@ -145,7 +154,7 @@ def report(results, names, rounds):
         "",
         "## Over the bare supervisor of the same lens",
         "",
-        *table(["workload", "assure changes", "assure reads"], to_bare),
+        *table(["workload", "assure changes", "assure reads", "changes, over checked", "reads, over checked"], to_bare),
         "",
         "## Workloads",
         "",
@@ -178,7 +187,7 @@ def main():
         place = pathlib.Path(temporary)
         environment = {**os.environ, "ASSURE_HOME": str(pathlib.Path(home) / "runs"), "HOME": home, "LC_ALL": "C",
                        "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-        wraps = columns(options.assure.resolve(), programs, place / "strace.log")
+        wraps = columns(options.assure.resolve(), programs, place / "strace.log") + checked_columns(programs)
         if options.columns:
             wanted = ["native"] + options.columns.split(",")
             wraps = [(name, wrap) for name, wrap in wraps if name in wanted]
