@@ -62,12 +62,12 @@ assert_effect --none kind=file.map
 assert_eq '' "$(records assure.reads/1)" 'reads under the lens changes'
 assert_contains "$(assure show last)" '^lens +changes$' lens
 
-# --- reads: once for each process and inode, and how often when the process ends
+# --- reads: once for each process, file and name, and how often when the process ends
 under reads
 changes
 assert_effect --count 1 kind=file.read "path=$PWD/seven" process.pid="$PARENT" how=observed
 assert_effect --count 1 kind=file.read "path=$PWD/seven" process.pid="$CHILD"
-assert_effect --none kind=file.read "path=$PWD/seven-too"
+assert_effect --count 1 kind=file.read "path=$PWD/seven-too" process.pid="$PARENT"
 assert_effect --count 1 kind=file.read "path=$PWD/once" process.pid="$PARENT"
 assert_effect --count 1 kind=file.read path_b64? process.pid="$PARENT"
 assert_effect --count 4 kind=file.read "path=$PWD/once"
@@ -85,7 +85,8 @@ def count(pid, path):
                          os.path.basename(base64.b64decode(i.get("path_b64", ""))))]
     assert len(found) < 2, (pid, path, found)
     return found[0] if found else 0
-assert count(parent, b"seven") == 7 + 4, reads
+assert count(parent, b"seven") == 7, reads
+assert count(parent, b"seven-too") == 4, reads
 assert count(parent, b"odd\xff") == 3, reads
 assert count(child, b"seven") == 5, reads
 assert count(parent, b"once") == 0, "a file that was read once is in the record of what was read again"
@@ -98,10 +99,21 @@ for record in reads:
     assert record["total_reads"] == len(mine) + sum(i["count"] - 1 for i in record["items"]), record
     assert record["process"] == mine[0]["process"]["id"]
     assert abs(record["seq"] - end[record["pid"]]) < 3, "not at the end of the process"
-    ids = {(e["dev"], e["ino"]) for e in mine}
-    assert len(ids) == len(mine), "one inode twice"
-    assert all((i["dev"], i["ino"]) in ids for i in record["items"]), record
+    ids = {(e["dev"], e["ino"], e.get("path", e.get("path_b64"))) for e in mine}
+    assert len(ids) == len(mine), "one file twice by one name"
+    assert all((i["dev"], i["ino"], i.get("path", i.get("path_b64"))) in ids for i in record["items"]), record
 END
+
+# A number is given to the next file when the one that had it is gone, by another name or by the same.
+traced -- /usr/bin/python3 -S -E -c '
+import os
+for name in ("first", "next", "next", "next"):
+    os.close(os.open(name, os.O_WRONLY | os.O_CREAT))
+    for _ in range(2):
+        os.close(os.open(name, os.O_RDONLY))
+    os.unlink(name)'
+assert_effect --count 1 kind=file.read "path=$PWD/first"
+assert_effect --count 3 kind=file.read "path=$PWD/next"
 
 # A loop that is long enough for a count to go wrong.
 traced -- /usr/bin/python3 -S -E -c '

@@ -24,7 +24,7 @@ void location_close(struct location *location)
 
 bool location_stat(int directory, const char *name, struct statx *status)
 {
-	const unsigned mask = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_INO | STATX_MNT_ID;
+	const unsigned mask = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_INO | STATX_BTIME | STATX_MNT_ID;
 	/* Never wait for a server: what it last said is good enough for a record. */
 	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC | (*name ? 0 : AT_EMPTY_PATH);
 

@@ -69,6 +69,8 @@ static void set_identity(struct effect_object *object, struct path_facts *facts,
 	object->dev_major = status->stx_dev_major;
 	object->dev_minor = status->stx_dev_minor;
 	object->ino = status->stx_ino;
+	if (status->stx_mask & STATX_BTIME)
+		object->born_ns = status->stx_btime.tv_sec * INT64_C(1000000000) + status->stx_btime.tv_nsec;
 	object->type = status->stx_mode & S_IFMT;
 	facts->exists = true;
 	facts->mode = status->stx_mode;

@@ -1,5 +1,5 @@
 /*
- * Private to this room: which inodes a process has read, and how often.
+ * Private to this room: which files a process has read, by which names, and how often.
  */
 #pragma once
 
@@ -7,13 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
+#include "ledger/effect.h"
+#include "new_files.h"
 
 struct read_entry {
 	uint64_t ino;
+	int64_t born_ns;
+	uint64_t moment; /* of the last record (new_files.h) */
 	uint32_t dev_major, dev_minor;
 	uint32_t count; /* 0: free */
-	char *path;     /* owned; kept from the second read on */
+	char *path;     /* owned */
 	size_t path_size;
 };
 
@@ -24,9 +27,12 @@ struct read_set {
 	size_t path_bytes; /* kept in all */
 };
 
-/* Beyond these, files are recorded at every read, and counts stand without names. */
+/* Beyond these, files are recorded at every read. */
 enum { READ_SET_LIMIT = 65536, READ_SET_PATH_BYTES = 4 << 20 };
 
-/* Count a read. True when it is the first of this inode, or when the set is full and cannot tell. */
-bool read_set_add(struct read_set *set, uint32_t dev_major, uint32_t dev_minor, uint64_t ino, struct bytes path);
+/*
+ * Count a read. True when it is the first of this file by this name, or when the set is full and cannot tell. `files` says
+ * whether the inode is another file than it was.
+ */
+bool read_set_add(struct read_set *set, const struct new_files *files, const struct effect_object *object);
 void read_set_free(struct read_set *set);

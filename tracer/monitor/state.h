@@ -38,6 +38,7 @@ struct monitor {
 	int connector;                 /* -1: births come from marks */
 	int exits;                     /* epoll of pidfds, when there is no connector */
 	struct image_hashes *hashes;   /* NULL unless asked for */
+	struct new_files new_files;
 
 	atomic_ullong generation; /* of the tree's roots and mounts; no lock */
 	/* Without the lock: each umask(2) of the tree begins an era, because it may be shared; the first is 1. */

@@ -66,14 +66,13 @@ static void remember_names(struct process *process, struct worker *worker, struc
 }
 
 /* True when this read needs no record of its own. */
-static bool coalesced(const struct monitor *monitor, struct process *process, const struct effect *effect)
+static bool coalesced(struct monitor *monitor, struct process *process, const struct effect *effect)
 {
 	if (effect->kind != EFFECT_file_read || monitor->config->lens == LENS_all || !process)
 		return false;
 	if (effect->result.state != RESULT_UNKNOWN || !effect->object.has_inode || effect->delegated.data)
 		return false;
-	return !read_set_add(&process->reads, effect->object.dev_major, effect->object.dev_minor, effect->object.ino,
-			     effect->object.path);
+	return !read_set_add(&process->reads, &monitor->new_files, &effect->object);
 }
 
 void worker_record(struct worker *worker, const struct stop *stop, struct thread *thread, struct decoded *decoded)
@@ -86,6 +85,8 @@ void worker_record(struct worker *worker, const struct stop *stop, struct thread
 	fill_identity(monitor, worker, thread, decoded);
 	if (thread->process)
 		remember_names(thread->process, worker, decoded);
+	for (size_t i = 0; i < decoded->count; i++)
+		new_files_note(&monitor->new_files, &decoded->effects[i]);
 	for (size_t i = 0; i < decoded->count; i++)
 		if (!coalesced(monitor, thread->process, &decoded->effects[i]))
 			record_one_effect(monitor, &decoded->effects[i], &worker->body);
