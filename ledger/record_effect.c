@@ -290,6 +290,7 @@ static void write_first_half(struct effect_writer *writer)
 	if (effect->has_argv)
 		record_argv(record, effect->argv, &writer->argv);
 	record_text(record, "as_given", effect->object.as_given);
+	json_text(json, "class", record_class_name(effect->stamp.class));
 	record_text(record, "cwd", effect->cwd);
 	record_text(record, "delegated", effect->delegated);
 	if (effect->object.has_inode)
@@ -309,10 +310,11 @@ static void write_second_half(struct effect_writer *writer)
 	struct record_writer *record = &writer->record;
 	const struct effect *effect = writer->effect;
 	struct json *json = &record->json;
+	json_text(json, "lane", record_lane_name(effect->stamp.lane));
 	record_peer(record, "local", &effect->local);
 	if (effect->has_mode)
 		write_digits(json, "mode", BYTES(""), effect->mode, 3, 4);
-	json_uint(json, "mono_ns", effect->mono_ns);
+	json_uint(json, "mono_ns", effect->stamp.mono_ns);
 	record_text(record, "note", effect->note);
 	record_text(record, "path", effect->object.path);
 	record_peer(record, "peer", &effect->peer);
@@ -324,7 +326,7 @@ static void write_second_half(struct effect_writer *writer)
 	if (effect->syscall)
 		json_text(json, "syscall", effect->syscall);
 	write_target(record, &effect->target);
-	record_time(record, &(struct record_stamp){effect->mono_ns, effect->realtime_ns});
+	record_time(record, &effect->stamp);
 	if (has_object(&effect->to) || effect->to_text.data) {
 		json_begin_object(json, "to");
 		record_object(record, &effect->to, effect->to_text);

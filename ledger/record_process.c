@@ -12,10 +12,12 @@ bool record_process(struct buf *out, struct record_head *head, const struct reco
 	writer.text_limit = PATH_LIMIT;
 	head->pid = process->pid;
 	head->process = process->id;
+	json_text(json, "class", record_class_name(process->stamp.class));
 	record_text(&writer, "exe", process->executable);
 	json_uint(json, "gid", process->gid);
 	json_int(json, "group", process->group);
 	json_uint(json, "id", process->id);
+	json_text(json, "lane", record_lane_name(process->stamp.lane));
 	json_text(json, "lineage", lineage_name(process->lineage));
 	json_uint(json, "mono_ns", process->stamp.mono_ns);
 	if (process->parent)
@@ -64,9 +66,11 @@ bool record_reads(struct buf *out, struct record_head *head, const struct record
 	record_open(&writer, out, head, RECORD_reads);
 	head->pid = reads->pid;
 	head->process = reads->process;
+	json_text(json, "class", record_class_name(reads->stamp.class));
 	size_t left_out = write_items(&writer, reads);
 	if (left_out)
 		json_uint(json, "items_cut", left_out);
+	json_text(json, "lane", record_lane_name(reads->stamp.lane));
 	json_uint(json, "mono_ns", reads->stamp.mono_ns);
 	json_int(json, "pid", reads->pid);
 	json_uint(json, "process", reads->process);
@@ -87,10 +91,12 @@ bool record_gap(struct buf *out, struct record_head *head, const struct record_g
 	writer.text_limit = DETAIL_LIMIT;
 	head->pid = gap->pid;
 	head->process = gap->process;
+	json_text(json, "class", record_class_name(gap->stamp.class));
 	json_text(json, "code", gap_code_name(gap->code));
 	if (gap->count)
 		json_uint(json, "count", gap->count);
 	record_text(&writer, "detail", gap->detail);
+	json_text(json, "lane", record_lane_name(gap->stamp.lane));
 	json_uint(json, "mono_ns", gap->stamp.mono_ns);
 	if (gap->pid)
 		json_int(json, "pid", gap->pid);

@@ -43,12 +43,14 @@ bool record_run_start(struct buf *out, struct record_head *head, const struct re
 	record_text(&writer, "backend", start->backend);
 	record_text(&writer, "births", start->births);
 	record_text(&writer, "build", start->build);
+	json_text(json, "class", record_class_name(start->stamp.class));
 	json_bytes(json, "cwd", record_cut(start->cwd, CWD_LIMIT));
 	write_descriptors(&writer, start);
 	json_uint(json, "gid", start->gid);
 	record_text(&writer, "host", start->host);
 	json_bool(json, "io_uring_allowed", start->io_uring_allowed);
 	record_text(&writer, "kernel", start->kernel);
+	json_text(json, "lane", record_lane_name(start->stamp.lane));
 	record_text(&writer, "lens", start->lens);
 	json_uint(json, "mono_ns", start->stamp.mono_ns);
 	record_text(&writer, "name", start->name);
@@ -107,9 +109,11 @@ bool record_run_end(struct buf *out, struct record_head *head, const struct reco
 	record_open(&writer, out, head, RECORD_run_end);
 	writer.text_limit = REASON_LIMIT;
 	write_counts(json, end);
+	json_text(json, "class", record_class_name(end->stamp.class));
 	json_bool(json, "complete", end->complete);
 	json_uint(json, "effects", end->effects);
 	json_uint(json, "gaps", end->gaps);
+	json_text(json, "lane", record_lane_name(end->stamp.lane));
 	json_uint(json, "mono_ns", end->stamp.mono_ns);
 	json_uint(json, "processes", end->processes);
 	record_text(&writer, "reason", end->reason);

@@ -34,6 +34,18 @@ static const char *const lineages[] = {
 #undef LINEAGE
 };
 
+static const char *const lanes[] = {
+#define LANE(identifier, name, help) [LANE_##identifier] = name,
+#include "lanes.def"
+#undef LANE
+};
+
+static const char *const classes[] = {
+#define CLASS(identifier, name, help) [CLASS_##identifier] = name,
+#include "classes.def"
+#undef CLASS
+};
+
 static const char *const states[] = {
     [RESULT_UNKNOWN] = "unknown",
     [RESULT_OK] = "ok",
@@ -125,4 +137,14 @@ bool record_type_find(const char *name, enum record_type *type)
 	if (found >= 0)
 		*type = (enum record_type)found;
 	return found >= 0;
+}
+
+const char *record_lane_name(enum record_lane lane)
+{
+	return (size_t)lane < sizeof(lanes) / sizeof(lanes[0]) ? lanes[lane] : "unknown";
+}
+
+const char *record_class_name(enum record_class class)
+{
+	return (size_t) class < sizeof(classes) / sizeof(classes[0]) ? classes[class] : "unknown";
 }

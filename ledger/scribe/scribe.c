@@ -87,7 +87,7 @@ static bool append_gap(struct scribe *scribe, enum gap_code code, uint64_t count
 	CLEANUP_BUF struct buf body = {.limit = RECORD_SIZE_LIMIT};
 	struct record_head head;
 	struct record_gap gap = {
-	    .stamp = {clock_monotonic_ns() - scribe->origin_ns, clock_realtime_ns()},
+	    .stamp = {clock_monotonic_ns() - scribe->origin_ns, clock_realtime_ns(), LANE_scribe, CLASS_verifiable},
 	    .code = code,
 	    .count = count,
 	    .detail = detail,

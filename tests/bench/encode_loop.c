@@ -13,8 +13,7 @@ static const struct effect typical = {
     .kind = EFFECT_file_create,
     .syscall = "openat",
     .how = HOW_performed,
-    .mono_ns = 48123456789,
-    .realtime_ns = 1764524713123456789,
+    .stamp = {.mono_ns = 48123456789, .realtime_ns = 1764524713123456789, .class = CLASS_mediated},
     .process = {42, 4127, 4128, {"/usr/local/bin/node", 19}},
     .object = {.path = {"/home/agent/project/build/objects/module_0123.o.tmp", 51},
 	       .has_inode = true,
@@ -53,8 +52,8 @@ int main(int argc, char **argv)
 	uint64_t begin = processor_ns();
 	for (long i = 0; i < count; i++) {
 		buf_reset(&body);
-		effect.mono_ns += STEP_NS;
-		effect.realtime_ns += STEP_NS;
+		effect.stamp.mono_ns += STEP_NS;
+		effect.stamp.realtime_ns += STEP_NS;
 		effect.object.ino++;
 		if (!record_effect(&body, &head, &effect)) {
 			fputs("encode_loop: the record was not written\n", stderr);

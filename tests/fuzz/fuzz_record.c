@@ -98,8 +98,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct effect effect = {
 	    .kind = (enum effect_kind)take_number(&input, 1),
 	    .how = (enum effect_how)take_number(&input, 1),
-	    .realtime_ns = (int64_t)take_number(&input, 7),
-	    .mono_ns = take_number(&input, 8),
+	    .stamp = {.realtime_ns = (int64_t)take_number(&input, 7),
+		      .mono_ns = take_number(&input, 8),
+		      .lane = (enum record_lane)take_number(&input, 1),
+		      .class = (enum record_class)take_number(&input, 1)},
 	    .object = take_object(&input, &arena),
 	    .to = take_object(&input, &arena),
 	    .to_text = take_text(&input, &arena),

@@ -30,7 +30,10 @@ bool describe_run(const struct guardian_config *config, const char *run, struct 
 		argv[i] = bytes_of(config->argv[i]);
 	about->start_mono_ns = clock_monotonic_ns();
 	about->start = (struct record_run_start){
-	    .stamp = {.mono_ns = 0, .realtime_ns = clock_realtime_ns()},
+	    .stamp = {.realtime_ns = clock_realtime_ns(),
+		      .lane = LANE_kernel,
+		      /* Root of the tree could pass for the witness. */
+		      .class = geteuid() == 0 ? CLASS_verifiable : CLASS_mediated},
 	    .run = bytes_of(run),
 	    .name = bytes_of(config->name),
 	    .argv = argv,

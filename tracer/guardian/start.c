@@ -124,6 +124,7 @@ static bool start_monitor(struct guardian *guardian, struct err *err)
 		    .original_mask = &guardian->original_mask,
 		    .original_child_action = &guardian->original_child_action,
 		    .start_mono_ns = guardian->about.start_mono_ns,
+		    .class = guardian->about.start.stamp.class,
 		    .run_start = &guardian->about.start,
 		};
 		close(guardian->scribe_socket);

@@ -16,6 +16,8 @@ struct record_stamp monitor_stamp_at(const struct monitor *monitor, uint64_t mon
 	return (struct record_stamp){
 	    .mono_ns = monotonic_ns > start ? monotonic_ns - start : 0,
 	    .realtime_ns = clock_realtime_ns(),
+	    .lane = LANE_kernel,
+	    .class = monitor->config->class,
 	};
 }
 
@@ -130,8 +132,7 @@ void record_process_end(struct monitor *monitor, struct process *process, int wa
 	struct effect effect = {
 	    .kind = EFFECT_proc_exit,
 	    .how = HOW_verified,
-	    .mono_ns = stamp.mono_ns,
-	    .realtime_ns = stamp.realtime_ns,
+	    .stamp = stamp,
 	    .process = {process->id, process->pid, process->pid, process_executable(process)},
 	    .has_status = true,
 	    .status_code = known && WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1,
@@ -154,8 +155,7 @@ void record_found_namespaces(struct monitor *monitor, struct process *process, c
 	struct effect effect = {
 	    .kind = EFFECT_priv_namespace,
 	    .how = HOW_verified,
-	    .mono_ns = stamp.mono_ns,
-	    .realtime_ns = stamp.realtime_ns,
+	    .stamp = stamp,
 	    .process = {process->id, process->pid, process->pid, process_executable(process)},
 	    .has_flags = true,
 	    .flag_count = count,

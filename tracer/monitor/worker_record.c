@@ -8,10 +8,7 @@
 static void fill_process(const struct monitor *monitor, const struct stop *stop, const struct thread *thread,
 			 struct effect *effect)
 {
-	struct record_stamp stamp = monitor_stamp_at(monitor, stop->received_ns);
-
-	effect->mono_ns = stamp.mono_ns;
-	effect->realtime_ns = stamp.realtime_ns;
+	effect->stamp = monitor_stamp_at(monitor, stop->received_ns);
 	effect->process.tid = stop->tid;
 	effect->process.pid = thread->used ? thread->target.pid : stop->tid;
 }

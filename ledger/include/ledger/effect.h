@@ -30,6 +30,27 @@ enum result_state { RESULT_UNKNOWN, RESULT_OK, RESULT_FAILED, RESULT_REFUSED };
 enum result_by { BY_NOBODY, BY_POLICY, BY_SELF, BY_UNSUPPORTED };
 
 /* An object of a file system. */
+/* By which way a record came, and what it can be worth at most. */
+enum record_lane {
+#define LANE(identifier, ...) LANE_##identifier,
+#include "lanes.def"
+#undef LANE
+};
+
+enum record_class {
+#define CLASS(identifier, ...) CLASS_##identifier,
+#include "classes.def"
+#undef CLASS
+};
+
+/* What every record has. */
+struct record_stamp {
+	uint64_t mono_ns; /* since the run's start */
+	int64_t realtime_ns;
+	enum record_lane lane;
+	enum record_class class;
+};
+
 struct effect_object {
 	struct bytes path;      /* absolute, as the agent sees it; absent when it has none */
 	struct bytes host_path; /* where the host sees it; absent when the same */
@@ -117,8 +138,7 @@ struct effect {
 	enum effect_kind kind;
 	const char *syscall; /* name from the table; NULL for effects without one (an exit by signal) */
 	enum effect_how how;
-	uint64_t mono_ns; /* since the run's start */
-	int64_t realtime_ns;
+	struct record_stamp stamp;
 	struct effect_process process;
 	struct effect_object object;
 	struct effect_object to;

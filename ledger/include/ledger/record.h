@@ -46,11 +46,6 @@ enum lineage {
 #undef LINEAGE
 };
 
-struct record_stamp {
-	uint64_t mono_ns; /* since the run's start */
-	int64_t realtime_ns;
-};
-
 struct record_process {
 	struct record_stamp stamp;
 	uint64_t id, parent; /* parent 0: none in the tree, or unknown */
@@ -136,5 +131,7 @@ bool record_seal(struct buf *out, const struct record_head *head, struct bytes b
 const char *record_type_name(enum record_type type);
 const char *gap_code_name(enum gap_code code);
 const char *lineage_name(enum lineage lineage);
+const char *record_lane_name(enum record_lane lane);
+const char *record_class_name(enum record_class class);
 /* The type with this schema; false when there is none. */
 bool record_type_find(const char *name, enum record_type *type);

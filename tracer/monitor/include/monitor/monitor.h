@@ -32,6 +32,7 @@ struct monitor_config {
 	const sigset_t *original_mask;                 /* what the agent gets back */
 	const struct sigaction *original_child_action; /* and what it was told to do about SIGCHLD */
 	uint64_t start_mono_ns;                        /* the run's time zero */
+	enum record_class class;                       /* of what it records */
 	struct record_run_start *run_start;            /* filled by the guardian but for what the monitor finds out */
 };
 
