@@ -144,6 +144,89 @@ void text_hex(struct buf *out, struct bytes bytes)
 	}
 }
 
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool text_hex_parse(struct bytes text, void *out, size_t size)
+{
+	uint8_t *to = out;
+	if (text.size / 2 != size || text.size % 2 != 0)
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		int high = hex_value(text.data[2 * i]), low = hex_value(text.data[2 * i + 1]);
+		if (high < 0 || low < 0)
+			return false;
+		to[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
+static int base64_value(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* One group of four; how many bytes it stands for, 0 when it is none. Only the last one may be padded. */
+static size_t base64_group(const char *text, bool last, char out[3])
+{
+	size_t padding = !last || text[3] != '=' ? 0 : text[2] != '=' ? 1 : 2;
+	uint32_t group = 0;
+	for (size_t i = 0; i < 4; i++) {
+		int value = i < 4 - padding ? base64_value(text[i]) : 0;
+		if (value < 0)
+			return 0;
+		group = group << 6 | (uint32_t)value;
+	}
+	if ((padding == 1 && (group & 0xff) != 0) || (padding == 2 && (group & 0xffff) != 0))
+		return 0;
+	out[0] = (char)(group >> 16);
+	out[1] = (char)(group >> 8);
+	out[2] = (char)group;
+	return 3 - padding;
+}
+
+bool text_base64_parse(struct buf *out, struct bytes text)
+{
+	size_t before = out->size;
+	if (text.size % 4 != 0)
+		return false;
+	for (size_t i = 0; i < text.size; i += 4) {
+		char group[3];
+		size_t size = base64_group(text.data + i, i + 4 == text.size, group);
+		if (size == 0) {
+			out->size = before;
+			return false;
+		}
+		buf_append(out, group, size);
+	}
+	return !out->failed;
+}
+
+bool text_decimal_parse(struct bytes text, uint64_t *value)
+{
+	uint64_t number = 0;
+	if (text.size == 0 || (text.size > 1 && text.data[0] == '0'))
+		return false;
+	for (size_t i = 0; i < text.size; i++) {
+		unsigned digit = (unsigned)(text.data[i] - '0');
+		if (digit > 9 || number > (UINT64_MAX - digit) / 10)
+			return false;
+		number = number * 10 + digit;
+	}
+	*value = number;
+	return true;
+}
+
 static const char text_crockford_alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 void text_crockford128(const uint8_t value[16], char out[27])

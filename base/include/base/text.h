@@ -30,6 +30,15 @@ void text_base64(struct buf *out, struct bytes bytes);
 /* Append lower-case hexadecimal. */
 void text_hex(struct buf *out, struct bytes bytes);
 
+/* Exactly `size` bytes as lower-case hexadecimal, and nothing else. */
+bool text_hex_parse(struct bytes text, void *out, size_t size);
+/*
+ * Append what padded standard Base64 stands for. Strict: one form of each value (unused bits are zero, padding complete,
+ * no other character). False without anything appended when it is not that.
+ */
+bool text_base64_parse(struct buf *out, struct bytes text);
+/* A decimal number in its one form: no sign, no zero in front. */
+bool text_decimal_parse(struct bytes text, uint64_t *value);
 /* 128 bits as 26 characters of Crockford Base32, most significant first, NUL-terminated. */
 void text_crockford128(const uint8_t value[16], char out[27]);
 /* One character as a reader may type it (lower case; O as 0, I and L as 1) in canonical form, or 0 when it is none. */
