@@ -5,8 +5,8 @@
     run.py --cache DIR --assure BIN [--prepare] [--quick] [--only SUITE]... [--user] [--table]
 
 --prepare fetches what Debian has as source or package, and builds it below DIR; nothing is installed. What a suite needs
-and is not there is said, and that suite is skipped. --quick: a part that takes about two minutes. --user: everything,
-assure too, as an account without rights; without it as root, but for programs that refuse to be root's. --only takes the
+and is not there is said, and that suite is skipped. --quick: a part that takes about two minutes and
+builds nothing. --user: everything, assure too, as an account without rights; without it as root, but for programs that refuse to be root's. --only takes the
 name of a suite or a pattern of names of tests, as in cpython/test_os. --table prints only the table.
 
 A case that differs runs natively and under assure up to three times more. One that is not the same each time natively is

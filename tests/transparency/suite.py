@@ -19,7 +19,7 @@ class Suite:
     name: str
     tests: object  # function of the cache: the tests
     prepare: object = None  # a Prepared
-    quick: tuple = ()  # patterns of the names of the tests that `--quick` runs
+    quick: tuple = ()  # patterns of the names of the tests that `--quick` runs: of suites that need no build
     needs: tuple = ()  # programs of this machine
     root: str = ""  # why there is nothing to run as an ordinary user
 

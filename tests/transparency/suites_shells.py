@@ -156,10 +156,8 @@ def tests_of_make(cache):
 
 
 SUITES = [
-    Suite("bash", tests_of_bash, BASH, quick=(
-        "arith", "builtins", "exec*", "glob*", "histexpand", "printf", "procsub", "redir", "test", "type"),
-        needs=("gcc", "make", "diff")),
-    Suite("busybox", tests_of_busybox, BUSYBOX, quick=("archives", "text", "system"), needs=("gcc", "make")),
+    Suite("bash", tests_of_bash, BASH, needs=("gcc", "make", "diff")),
+    Suite("busybox", tests_of_busybox, BUSYBOX, needs=("gcc", "make")),
     Suite("git", tests_of_git, GIT, needs=("gcc", "make", "perl")),
     Suite("sqlite", tests_of_sqlite, SQLITE, needs=("gcc", "make", "tclsh")),
     Suite("make", tests_of_make, BASH, needs=("gcc", "make", "objdump")),
