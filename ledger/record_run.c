@@ -29,6 +29,18 @@ static void write_descriptors(struct record_writer *writer, const struct record_
 	writer->text_limit = whole;
 }
 
+static void write_keys(struct record_writer *writer, const struct record_run_start *start)
+{
+	static const enum key_use order[] = {USE_issuer, USE_ledger, USE_tool_executor, USE_witness};
+	_Static_assert(sizeof(order) / sizeof(order[0]) == USE_COUNT, "every use, in order of name");
+	if (!start->keys[0].data)
+		return;
+	json_begin_object(&writer->json, "keys");
+	for (size_t i = 0; i < USE_COUNT; i++)
+		record_text(writer, key_use_name(order[i]), start->keys[order[i]]);
+	json_end_object(&writer->json);
+}
+
 bool record_run_start(struct buf *out, struct record_head *head, const struct record_run_start *start)
 {
 	enum { ARGV_BUDGET = 16384, CWD_LIMIT = 2048, TEXT_LIMIT = 256 };
@@ -48,8 +60,11 @@ bool record_run_start(struct buf *out, struct record_head *head, const struct re
 	write_descriptors(&writer, start);
 	json_uint(json, "gid", start->gid);
 	record_text(&writer, "host", start->host);
+	record_text(&writer, "host_key", start->host_key);
 	json_bool(json, "io_uring_allowed", start->io_uring_allowed);
 	record_text(&writer, "kernel", start->kernel);
+	record_text(&writer, "key_exposed", start->key_exposed);
+	write_keys(&writer, start);
 	json_text(json, "lane", record_lane_name(start->stamp.lane));
 	record_text(&writer, "lens", start->lens);
 	json_uint(json, "mono_ns", start->stamp.mono_ns);
@@ -99,9 +114,10 @@ static void write_counts(struct json *json, const struct record_run_end *end)
 	json_end_object(json);
 }
 
+enum { REASON_LIMIT = 1024 };
+
 bool record_run_end(struct buf *out, struct record_head *head, const struct record_run_end *end)
 {
-	enum { REASON_LIMIT = 1024 };
 	struct record_writer writer;
 	struct json *json = &writer.json;
 	if (out->failed)
@@ -126,5 +142,44 @@ bool record_run_end(struct buf *out, struct record_head *head, const struct reco
 	}
 	record_time(&writer, &end->stamp);
 	json_bool(json, "tree_was_ended", end->tree_was_ended);
+	return record_finish(&writer);
+}
+
+bool record_closing(struct buf *out, struct record_head *head, const struct record_closing *closing)
+{
+	struct record_writer writer;
+	struct json *json = &writer.json;
+	if (out->failed)
+		return false;
+	record_open(&writer, out, head, RECORD_closing);
+	writer.text_limit = REASON_LIMIT;
+	json_text(json, "class", record_class_name(closing->stamp.class));
+	json_bool(json, "complete", closing->complete);
+	json_uint(json, "effects", closing->effects);
+	json_text(json, "lane", record_lane_name(closing->stamp.lane));
+	json_uint(json, "lost", closing->lost);
+	json_uint(json, "mono_ns", closing->stamp.mono_ns);
+	record_text(&writer, "reason", closing->reason);
+	json_uint(json, "records", closing->records);
+	record_schema(&writer);
+	record_time(&writer, &closing->stamp);
+	return record_finish(&writer);
+}
+
+bool record_recovery(struct buf *out, struct record_head *head, const struct record_recovery *recovery)
+{
+	struct record_writer writer;
+	struct json *json = &writer.json;
+	if (out->failed)
+		return false;
+	record_open(&writer, out, head, RECORD_recovery);
+	writer.text_limit = REASON_LIMIT;
+	json_text(json, "class", record_class_name(recovery->stamp.class));
+	json_uint(json, "covered", recovery->covered);
+	json_text(json, "lane", record_lane_name(recovery->stamp.lane));
+	json_uint(json, "mono_ns", recovery->stamp.mono_ns);
+	record_text(&writer, "reason", recovery->reason);
+	record_schema(&writer);
+	record_time(&writer, &recovery->stamp);
 	return record_finish(&writer);
 }

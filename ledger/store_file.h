@@ -4,6 +4,8 @@
  *   <home>/runs/<RUN>/run.sqlite   the records
  *   <home>/runs/<RUN>/lock         locked by the scribe as long as it lives
  *   <home>/runs/<RUN>/reserve      room on the disk that closing the run may take
+ *   <home>/runs/<RUN>/seal         the last checkpoint (specs/LEDGER.md)
+ *   <home>/log.sqlite              the host log
  *   <home>/names/<NAME>            symbolic link whose text is the RUN
  */
 #pragma once
@@ -15,8 +17,12 @@
 #define STORE_FILE "run.sqlite"
 #define STORE_LOCK "lock"
 #define STORE_RESERVE "reserve"
+#define STORE_SEAL "seal"
+#define HOST_LOG_FILE "log.sqlite"
 
 enum { STORE_PATH_SIZE = 4352, STORE_NAME_SIZE = 128, STORE_RESERVE_SIZE = 128 << 10 };
+/* From this schema on a run that is over has a seal. */
+enum { SCHEMA_SEALED = 2 };
 
 /* "<home>/runs", "<home>/runs/<run>", "<home>/names/<name>", …; false when too long. */
 bool store_path(char out[STORE_PATH_SIZE], struct err *err, const char *home, ...) __attribute__((sentinel));

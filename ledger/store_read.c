@@ -190,7 +190,14 @@ static uint64_t folder_size(const char *folder)
 	return size;
 }
 
-static bool load_summary(struct run *run, bool running, struct err *err)
+static bool is_sealed(const char *folder)
+{
+	char path[STORE_PATH_SIZE];
+	struct stat st;
+	return store_path(path, NULL, folder, STORE_SEAL, NULL) && lstat(path, &st) == 0;
+}
+
+static bool load_summary(struct run *run, int version, bool running, struct err *err)
 {
 	struct run_summary *summary = &run->summary;
 	struct meta meta = {.complete = false};
@@ -205,7 +212,12 @@ static bool load_summary(struct run *run, bool running, struct err *err)
 	if (step != SQLITE_DONE)
 		return false;
 	summary->size = folder_size(run->folder);
-	if (summary->ended_ns) {
+	if (summary->ended_ns && version >= SCHEMA_SEALED && !is_sealed(run->folder)) {
+		/* Closed, and the last word on it is still to come, or never came. */
+		summary->state = running ? RUN_RUNNING : RUN_INCOMPLETE;
+		if (!running && !summary->reason[0])
+			strcpy(summary->reason, "its scribe ended before it was sealed");
+	} else if (summary->ended_ns) {
 		summary->state = meta.complete ? RUN_COMPLETE : RUN_INCOMPLETE;
 	} else {
 		summary->state = running ? RUN_RUNNING : RUN_INCOMPLETE;
@@ -238,7 +250,7 @@ static bool open_run(struct run *run, const char *home, const char *id, struct e
 		err_set(err, 0, "%s: %s: holds no run%s", what, run->file, running ? " yet" : "");
 		return running ? err_hint(err, "try again") : err_hint(err, "remove it: assure rm %s", id);
 	}
-	return load_summary(run, running, err);
+	return load_summary(run, version, running, err);
 }
 
 static struct run *open_by_id(const char *home, const char *id, struct err *err)

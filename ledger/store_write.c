@@ -23,7 +23,9 @@ struct store_writer {
 /* Names, not numbers, so that a table that grew in its middle still reads old runs. */
 static const char schema[] = "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
 			     "CREATE TABLE records(seq INTEGER PRIMARY KEY, type TEXT NOT NULL, kind TEXT, how TEXT,"
-			     " state TEXT, process INTEGER, pid INTEGER, json BLOB NOT NULL);";
+			     " state TEXT, process INTEGER, pid INTEGER, json BLOB NOT NULL, leaf BLOB NOT NULL);"
+			     "CREATE TABLE checkpoints(size INTEGER PRIMARY KEY, note BLOB NOT NULL);"
+			     "CREATE TABLE documents(name TEXT PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;";
 
 static bool run_sql(struct store_writer *writer, const char *sql, struct err *err)
 {
@@ -163,7 +165,7 @@ static void free_writer(struct store_writer *writer)
 
 struct store_writer *store_create(const char *home, const char *run, const char *name, struct err *err)
 {
-	static const char insert[] = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?)";
+	static const char insert[] = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?)";
 	if (!store_is_run_id(run)) {
 		err_set(err, 0, "store run: %s is not a run identity", run);
 		return NULL;
@@ -255,19 +257,24 @@ static void bind_head(sqlite3_stmt *insert, const struct record_head *head)
 		sqlite3_bind_int(insert, 7, head->pid);
 }
 
+static bool begin(struct store_writer *writer, struct err *err)
+{
+	if (!writer->in_transaction)
+		writer->in_transaction = run_sql(writer, "BEGIN IMMEDIATE", err);
+	return writer->in_transaction;
+}
+
 bool store_append(struct store_writer *writer, uint64_t seq, const struct record_head *head, struct bytes record,
-		  struct err *err)
+		  const struct digest *leaf, struct err *err)
 {
 	if (seq != store_next_seq(writer))
 		return err_set(err, 0, "store run: record %" PRIu64 " is out of turn", seq);
-	if (!writer->in_transaction) {
-		if (!run_sql(writer, "BEGIN IMMEDIATE", err))
-			return false;
-		writer->in_transaction = true;
-	}
+	if (!begin(writer, err))
+		return false;
 	sqlite3_bind_int64(writer->insert, 1, (sqlite3_int64)seq);
 	bind_head(writer->insert, head);
 	sqlite3_bind_blob64(writer->insert, 8, record.data, record.size, SQLITE_STATIC);
+	sqlite3_bind_blob64(writer->insert, 9, leaf->bytes, DIGEST_SIZE, SQLITE_STATIC);
 	bool good = sqlite3_step(writer->insert) == SQLITE_DONE;
 	if (!good)
 		store_sqlite_error(writer->db, writer->file, "store run", err);
@@ -280,6 +287,46 @@ bool store_append(struct store_writer *writer, uint64_t seq, const struct record
 	writer->pending++;
 	writer->pending_effects += head->type == RECORD_effect;
 	return true;
+}
+
+/* A row of a key, which is `text` or a number, and bytes. */
+static bool insert_bytes(struct store_writer *writer, const char *sql, const char *text, uint64_t number,
+			 struct bytes bytes, struct err *err)
+{
+	sqlite3_stmt *row = NULL;
+	bool good = sqlite3_prepare_v2(writer->db, sql, -1, &row, NULL) == SQLITE_OK;
+	if (good) {
+		if (text)
+			sqlite3_bind_text(row, 1, text, -1, SQLITE_STATIC);
+		else
+			sqlite3_bind_int64(row, 1, (sqlite3_int64)number);
+		sqlite3_bind_blob64(row, 2, bytes.data, bytes.size, SQLITE_STATIC);
+		good = sqlite3_step(row) == SQLITE_DONE;
+	}
+	if (!good)
+		store_sqlite_error(writer->db, writer->file, "store run", err);
+	sqlite3_finalize(row);
+	return good;
+}
+
+bool store_put_checkpoint(struct store_writer *writer, uint64_t size, struct bytes note, struct err *err)
+{
+	if (!begin(writer, err))
+		return false;
+	if (insert_bytes(writer, "INSERT INTO checkpoints VALUES(?,?)", NULL, size, note, err))
+		return true;
+	recover(writer);
+	return false;
+}
+
+bool store_put_document(struct store_writer *writer, const char *name, struct bytes document, struct err *err)
+{
+	return insert_bytes(writer, "INSERT INTO documents VALUES(?,?)", name, 0, document, err);
+}
+
+uint64_t store_effects(const struct store_writer *writer)
+{
+	return writer->committed_effects + writer->pending_effects;
 }
 
 bool store_flush(struct store_writer *writer, struct err *err)
@@ -309,11 +356,13 @@ static bool write_end(struct store_writer *writer, const char *safety, bool comp
 	return good;
 }
 
-/* One file without side files is what remains, unless somebody reads just now: then the WAL stays, as good. */
-static bool make_durable(struct store_writer *writer, struct err *err)
+/* One file without side files is what remains, unless somebody reads for long: then the WAL stays, as good. */
+static bool make_durable(struct store_writer *writer, bool *at_rest, struct err *err)
 {
-	sqlite3_busy_timeout(writer->db, 0);
+	enum { PATIENCE_MS = 1000 };
+	sqlite3_busy_timeout(writer->db, PATIENCE_MS);
 	int state = sqlite3_exec(writer->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+	*at_rest = state == SQLITE_OK;
 	if (state != SQLITE_OK)
 		state = sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 	if (state != SQLITE_OK && (state & 0xff) != SQLITE_BUSY && (state & 0xff) != SQLITE_LOCKED)
@@ -325,13 +374,15 @@ static bool make_durable(struct store_writer *writer, struct err *err)
 	return (folder >= 0 && fsync(folder) == 0) || err_set(err, errno, "store run: %s", writer->folder);
 }
 
-bool store_close(struct store_writer *writer, bool complete, const char *reason, struct err *err)
+bool store_close(struct store_writer *writer, bool complete, const char *reason, struct store_end *end, struct err *err)
 {
+	bool rests = false;
 	store_use_reserve(writer);
 	bool good = store_flush(writer, err);
 	sqlite3_finalize(writer->insert);
 	writer->insert = NULL;
-	bool ended = write_end(writer, "PRAGMA synchronous=FULL", complete, reason, err) && make_durable(writer, err);
+	bool ended =
+	    write_end(writer, "PRAGMA synchronous=FULL", complete, reason, err) && make_durable(writer, &rests, err);
 	/*
 	 * What a loss of power would leave of it is not known: to call it complete would be a claim too many. The log may
 	 * hold the claim already, although the disk did not confirm it.
@@ -339,6 +390,8 @@ bool store_close(struct store_writer *writer, bool complete, const char *reason,
 	if (!ended)
 		(void)write_end(writer, "PRAGMA synchronous=OFF", false,
 				complete ? "it could not be made durable" : reason, NULL);
+	if (end)
+		*end = (struct store_end){good && ended && rests, fd_steal(&writer->lock)};
 	free_writer(writer);
 	return good && ended;
 }

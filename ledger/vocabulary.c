@@ -34,6 +34,12 @@ static const char *const lineages[] = {
 #undef LINEAGE
 };
 
+static const char *const uses[USE_COUNT] = {
+#define USE(identifier, name, help) [USE_##identifier] = name,
+#include "uses.def"
+#undef USE
+};
+
 static const char *const lanes[] = {
 #define LANE(identifier, name, help) [LANE_##identifier] = name,
 #include "lanes.def"
@@ -137,6 +143,11 @@ bool record_type_find(const char *name, enum record_type *type)
 	if (found >= 0)
 		*type = (enum record_type)found;
 	return found >= 0;
+}
+
+const char *key_use_name(enum key_use use)
+{
+	return (unsigned)use < USE_COUNT ? uses[use] : "unknown";
 }
 
 const char *record_lane_name(enum record_lane lane)

@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/message.h"
 #include "ledger/store.h"
+#include "sealer.h"
 
 enum {
-	BATCH_RECORDS = 2000,
+	BATCH_RECORDS = 1000, /* no more may be without a checkpoint */
 	BATCH_NS = 200 * 1000000,
 	WAIT_MS = 20,             /* between looks at the guardian while the ring is empty */
 	RETRY_NS = 500 * 1000000, /* between attempts to write on a full disk */
@@ -24,6 +26,7 @@ enum {
 struct scribe {
 	const struct scribe_config *config;
 	struct store_writer *store;
+	struct sealer sealer;
 	struct buf sealed;
 	uint64_t origin_ns; /* monotonic time at our start: close enough to the run's for our own gaps */
 	uint64_t batch, batch_started_ns;
@@ -49,6 +52,18 @@ static void tell(struct scribe *scribe, const struct message *message)
 		message_send(scribe->config->guardian_socket, message, NULL);
 }
 
+/* With what the first record says of the keys. */
+static void tell_ready(struct scribe *scribe)
+{
+	struct message message = {.type = MESSAGE_store_ready};
+	message.fields[0].bytes = bytes_of(scribe->sealer.host_fingerprint);
+	message.fields[1].bytes =
+	    (struct bytes){(const char *)scribe->sealer.fingerprints, sizeof(scribe->sealer.fingerprints)};
+	/* Who runs as we do can read the host key. */
+	message.fields[2].bytes = BYTES("same-uid");
+	tell(scribe, &message);
+}
+
 static void tell_failed(struct scribe *scribe, const struct err *err)
 {
 	CLEANUP_BUF struct buf text = {.limit = sizeof(err->text) + sizeof(err->hint) + 8};
@@ -65,6 +80,7 @@ static void tell_failed(struct scribe *scribe, const struct err *err)
 static void fail(struct scribe *scribe, const struct err *err, uint64_t also)
 {
 	uint64_t lost = store_take_lost(scribe->store) + also;
+	sealer_follow(&scribe->sealer, scribe->store);
 	scribe->lost += lost;
 	scribe->lost_in_all += lost;
 	scribe->batch = 0;
@@ -79,7 +95,10 @@ static bool append(struct scribe *scribe, const struct record_head *head, struct
 	buf_reset(&scribe->sealed);
 	if (!record_seal(&scribe->sealed, head, body, seq))
 		return err_set(err, EINVAL, "store run: not a record");
-	return store_append(scribe->store, seq, head, buf_bytes(&scribe->sealed), err);
+	if (!sealer_leaf(&scribe->sealer, buf_bytes(&scribe->sealed)))
+		return err_set(err, EIO, "store run: cannot hash");
+	return store_append(scribe->store, seq, head, buf_bytes(&scribe->sealed), &scribe->sealer.leaf, err) &&
+	       (sealer_add(&scribe->sealer) || err_set(err, EIO, "store run: cannot hash"));
 }
 
 static bool append_gap(struct scribe *scribe, enum gap_code code, uint64_t count, struct bytes detail, struct err *err)
@@ -97,10 +116,15 @@ static bool append_gap(struct scribe *scribe, enum gap_code code, uint64_t count
 	return append(scribe, &head, buf_bytes(&body), err);
 }
 
-static void flush(struct scribe *scribe)
+/* Commit what there is, with a checkpoint when one is due, or in any case. */
+static void flush(struct scribe *scribe, bool checkpoint)
 {
 	struct err err = {.number = 0};
-	if (!store_flush(scribe->store, &err))
+	bool good =
+	    !sealer_is_due(&scribe->sealer, checkpoint) || sealer_checkpoint(&scribe->sealer, scribe->store, &err);
+	if (good && store_flush(scribe->store, &err))
+		sealer_follow(&scribe->sealer, scribe->store);
+	else
 		fail(scribe, &err, 0);
 	scribe->batch = 0;
 }
@@ -117,11 +141,13 @@ static void try_again(struct scribe *scribe, bool now)
 		return;
 	if (append_gap(scribe, GAP_store, scribe->lost, BYTES("records were lost: they could not be written"), &err) &&
 	    store_flush(scribe->store, &err)) {
+		sealer_follow(&scribe->sealer, scribe->store);
 		scribe->lost = 0;
 		scribe->retry_ns = 0;
 		return;
 	}
 	store_take_lost(scribe->store); /* the gap record itself */
+	sealer_follow(&scribe->sealer, scribe->store);
 	scribe->retry_ns = clock_monotonic_ns() + RETRY_NS;
 }
 
@@ -181,7 +207,7 @@ static bool drain(struct scribe *scribe)
 		}
 		if (scribe->batch >= BATCH_RECORDS ||
 		    (scribe->batch && (i & 15) == 0 && clock_monotonic_ns() - scribe->batch_started_ns > BATCH_NS))
-			flush(scribe);
+			flush(scribe, false);
 	}
 	return false;
 }
@@ -210,8 +236,8 @@ static void take_message(struct scribe *scribe, int timeout_ms)
 	} else if (message.type == MESSAGE_detach) {
 		/* The command has ended and its status is told: the rest is between the monitor and us. */
 		(void)drain(scribe);
-		flush(scribe);
-		tell(scribe, &(struct message){.type = MESSAGE_store_ready});
+		flush(scribe, true);
+		tell_ready(scribe);
 		scribe->guardian_gone = true;
 		scribe->detached = true;
 		return;
@@ -258,8 +284,8 @@ static void serve(struct scribe *scribe)
 		/* Before the drain: what was committed by then is read. */
 		look_for_producer(scribe);
 		bool empty = drain(scribe);
-		if (empty && scribe->batch)
-			flush(scribe);
+		if (empty && !scribe->retry_ns && (scribe->batch || sealer_is_due(&scribe->sealer, false)))
+			flush(scribe, false);
 		if (scribe->retry_ns)
 			try_again(scribe, false);
 		if (empty && is_over(scribe))
@@ -278,11 +304,43 @@ static void serve(struct scribe *scribe)
 	}
 }
 
+/* The last record, and the checkpoint over it. What comes after it would be no part of the run. */
+static bool append_closing(struct scribe *scribe)
+{
+	CLEANUP_BUF struct buf body = {.limit = RECORD_SIZE_LIMIT};
+	struct err err = {.number = 0};
+	struct record_head head;
+	struct record_closing closing = {
+	    .stamp = {clock_monotonic_ns() - scribe->origin_ns, clock_realtime_ns(), LANE_scribe, CLASS_verifiable},
+	    .complete = scribe->complete,
+	    .reason = bytes_of(scribe->complete ? NULL : scribe->reason),
+	    .records = store_next_seq(scribe->store) + 1,
+	    .effects = store_effects(scribe->store),
+	    .lost = scribe->lost_in_all,
+	};
+	if (!record_closing(&body, &head, &closing) || !append(scribe, &head, buf_bytes(&body), &err))
+		return false;
+	uint64_t lost = scribe->lost_in_all;
+	flush(scribe, true);
+	return scribe->lost_in_all == lost && store_next_seq(scribe->store) == closing.records;
+}
+
+/* Close the file, and seal it when its end is in it. */
+static bool finish(struct scribe *scribe, bool whole, struct err *err)
+{
+	struct store_end end;
+	bool good = store_close(scribe->store, scribe->complete && whole, scribe->reason, &end, err);
+	good = good && whole && sealer_seal(&scribe->sealer, scribe->complete, scribe->reason, end.at_rest, err);
+	fd_close(&end.lock);
+	return good;
+}
+
 static int close_run(struct scribe *scribe)
 {
 	struct err err = {.number = 0};
 	if (!scribe->any && !scribe->complete) {
 		store_discard(scribe->store);
+		sealer_discard(&scribe->sealer);
 		tell(scribe, &(struct message){.type = MESSAGE_run_closed});
 		return 0;
 	}
@@ -299,11 +357,14 @@ static int close_run(struct scribe *scribe)
 		set_reason(scribe, reason);
 	}
 	/* What close would commit must be counted before the store is gone. */
-	flush(scribe);
+	flush(scribe, true);
+	bool whole = append_closing(scribe);
+	if (!whole)
+		set_reason(scribe, "its end could not be stored");
 	struct message message = {.type = MESSAGE_run_closed};
 	message.fields[0].number = store_next_seq(scribe->store);
-	bool closed = store_close(scribe->store, scribe->complete, scribe->reason, &err);
-	if (!closed)
+	bool closed = finish(scribe, whole, &err);
+	if (!closed && err_is_set(&err))
 		tell_failed(scribe, &err);
 	/* Also when that failed: nothing more will come, and it is no reason to take us for dead. */
 	tell(scribe, &message);
@@ -331,10 +392,16 @@ int scribe_main(const struct scribe_config *config)
 		tell_failed(&scribe, &err);
 		return 1;
 	}
+	if (!sealer_begin(&scribe.sealer, config->home, config->run, scribe.store, &err)) {
+		store_discard(scribe.store);
+		tell_failed(&scribe, &err);
+		return 1;
+	}
 	buf_init(&scribe.sealed, 2 * RECORD_SIZE_LIMIT);
-	tell(&scribe, &(struct message){.type = MESSAGE_store_ready});
+	tell_ready(&scribe);
 	serve(&scribe);
 	int status = close_run(&scribe);
+	sealer_end(&scribe.sealer);
 	buf_free(&scribe.sealed);
 	return status;
 }

@@ -109,7 +109,7 @@ done
 refused_somehow 'last|run' 'last of none' env ASSURE_HOME="$PWD/empty" "$ASSURE" show last
 
 store_of_last() {
-	grep -rlaE '^SQLite format 3' "$ASSURE_HOME" | grep -vE -- '-(wal|shm)$' | xargs -r ls -t | head -n 1
+	grep -rlaE '^SQLite format 3' "$ASSURE_HOME/runs" | grep -vE -- '-(wal|shm)$' | xargs -r ls -t | head -n 1
 }
 traced --name newer -- true
 store=$(store_of_last)

@@ -365,7 +365,7 @@ EOF
 handles() {
 	local file
 	trace -- true
-	file=$(find "$ASSURE_HOME" -type f -size +0 -name '*.sqlite' | head -n 1)
+	file=$(find "$ASSURE_HOME/runs" -type f -size +0 -name '*.sqlite' | head -n 1)
 	[ -n "$file" ] || fail "no store below $ASSURE_HOME"
 	echo content >mine
 	if ! "$calls" save "$file" kept || ! "$calls" save mine own; then

@@ -115,6 +115,7 @@ static int wait_for_end(void)
 	return status;
 }
 
+/* With the record that closes it, unless its scribe was killed. */
 static void expect_run(enum run_state run_state, uint64_t records, const char *reason)
 {
 	struct err err = {.number = 0};
@@ -136,9 +137,9 @@ static void test_complete(void **state)
 	ask_to_close(1, BYTES(""));
 	struct message message = hear();
 	assert_int_equal(message.type, MESSAGE_run_closed);
-	assert_int_equal(message.fields[0].number, 10000);
+	assert_int_equal(message.fields[0].number, 10001);
 	assert_int_equal(wait_for_end(), 0);
-	expect_run(RUN_COMPLETE, 10000, "");
+	expect_run(RUN_COMPLETE, 10001, "");
 }
 
 static void test_monitor_gone(void **state)
@@ -148,7 +149,7 @@ static void test_monitor_gone(void **state)
 	ask_to_close(0, BYTES("its monitor was killed"));
 	assert_int_equal(hear().type, MESSAGE_run_closed);
 	assert_int_equal(wait_for_end(), 0);
-	expect_run(RUN_INCOMPLETE, 10, "its monitor was killed");
+	expect_run(RUN_INCOMPLETE, 11, "its monitor was killed");
 }
 
 static void test_guardian_vanishes(void **state)
@@ -160,7 +161,7 @@ static void test_guardian_vanishes(void **state)
 	put_effects(10);
 	ring_finish(ring);
 	assert_int_equal(wait_for_end(), 0);
-	expect_run(RUN_INCOMPLETE, 20, "its guardian ended early");
+	expect_run(RUN_INCOMPLETE, 21, "its guardian ended early");
 }
 
 static void test_everybody_vanishes(void **state)
@@ -170,7 +171,7 @@ static void test_everybody_vanishes(void **state)
 	close(guardian);
 	guardian = -1;
 	assert_int_equal(wait_for_end(), 0);
-	expect_run(RUN_INCOMPLETE, 10, "its guardian ended early");
+	expect_run(RUN_INCOMPLETE, 11, "its guardian ended early");
 }
 
 /* The command has ended, the rest of its tree goes on: what comes after the guardian left belongs to the run. */
@@ -191,7 +192,7 @@ static void test_detached(void **state)
 	detach();
 	ring_finish(ring);
 	assert_int_equal(wait_for_end(), 0);
-	expect_run(RUN_COMPLETE, 20, "");
+	expect_run(RUN_COMPLETE, 21, "");
 }
 
 static void test_detached_monitor_gone(void **state)
@@ -201,7 +202,7 @@ static void test_detached_monitor_gone(void **state)
 	close(lifeline[1]);
 	lifeline[1] = -1;
 	assert_int_equal(wait_for_end(), 0);
-	expect_run(RUN_INCOMPLETE, 20, "the monitor ended early");
+	expect_run(RUN_INCOMPLETE, 21, "the monitor ended early");
 }
 
 static void test_never_started(void **state)
@@ -243,7 +244,7 @@ static void test_no_record(void **state)
 	ask_to_close(1, BYTES(""));
 	assert_int_equal(hear().type, MESSAGE_run_closed);
 	assert_int_equal(wait_for_end(), 0);
-	expect_run(RUN_INCOMPLETE, 2, "the monitor sent what is no record");
+	expect_run(RUN_INCOMPLETE, 3, "the monitor sent what is no record");
 }
 
 static bool find_gap(void *context, uint64_t seq, const struct record_head *head, struct bytes json)

@@ -41,9 +41,12 @@ static bool append(struct store_writer *writer, enum record_type type, enum effe
 	struct record_gap gap = {.code = GAP_store};
 	assert_true(type == RECORD_effect ? record_effect(&body, &head, &effect) : record_gap(&body, &head, &gap));
 	uint64_t seq = store_next_seq(writer);
+	struct digest leaf = {{1}};
 	assert_true(record_seal(&sealed, &head, buf_bytes(&body), seq));
-	return store_append(writer, seq, &head, buf_bytes(&sealed), NULL);
+	return store_append(writer, seq, &head, buf_bytes(&sealed), &leaf, NULL);
 }
+
+static char made[RUN_ID_SIZE];
 
 static struct store_writer *make(const char *name, char id[RUN_ID_SIZE])
 {
@@ -52,14 +55,17 @@ static struct store_writer *make(const char *name, char id[RUN_ID_SIZE])
 	struct store_writer *writer = store_create(home, id, name, &err);
 	if (!writer)
 		fail_msg("%s", err.text);
+	strcpy(made, id);
 	return writer;
 }
 
 static void finish(struct store_writer *writer)
 {
 	struct err err = {.number = 0};
-	if (!store_close(writer, true, NULL, &err))
+	if (!store_close(writer, true, NULL, NULL, &err))
 		fail_msg("%s", err.text);
+	assert_true(store_write_seal(home, made, BYTES("a seal\n"), NULL));
+	assert_false(store_write_seal(home, made, BYTES("another\n"), NULL));
 }
 
 static bool count_visits(void *context, uint64_t seq, const struct record_head *head, struct bytes json)
@@ -254,7 +260,7 @@ static void test_order(void **state)
 	char id[RUN_ID_SIZE];
 	struct store_writer *writer = make(NULL, id);
 	struct record_head head = {.type = RECORD_gap};
-	assert_false(store_append(writer, 5, &head, BYTES("{}"), NULL));
+	assert_false(store_append(writer, 5, &head, BYTES("{}"), &(struct digest){{0}}, NULL));
 	assert_int_equal(store_take_lost(writer), 0);
 	store_discard(writer);
 	assert_null(run_open(home, id, NULL));

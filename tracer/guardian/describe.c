@@ -58,6 +58,18 @@ bool describe_run(const struct guardian_config *config, const char *run, struct 
 	return true;
 }
 
+void describe_keys(struct description *about, struct bytes host, struct bytes keys, struct bytes exposed)
+{
+	enum { EACH = 65 /* 64 digits and a NUL */ };
+	struct record_run_start *start = &about->start;
+
+	start->host_key = arena_copy(&about->arena, host);
+	if (exposed.size > 0)
+		start->key_exposed = arena_copy(&about->arena, exposed);
+	for (size_t i = 0; i < USE_COUNT && keys.size >= (i + 1) * EACH; i++)
+		start->keys[i] = arena_copy(&about->arena, (struct bytes){keys.data + i * EACH, EACH - 1});
+}
+
 void describe_free(struct description *about)
 {
 	arena_free(&about->arena);

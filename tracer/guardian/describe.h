@@ -21,4 +21,6 @@ struct description {
 
 /* Everything that is known before the command begins. */
 bool describe_run(const struct guardian_config *config, const char *run, struct description *about, struct err *err);
+/* What the scribe says of the keys: fingerprint of the host's, those of the run's with a NUL each, how the host's is exposed. */
+void describe_keys(struct description *about, struct bytes host, struct bytes keys, struct bytes exposed);
 void describe_free(struct description *about);

@@ -88,8 +88,11 @@ static bool await_scribe(struct guardian *guardian, struct err *err)
 	struct err receive = {0};
 	if (!message_receive(guardian->scribe_socket, &guardian->message, MESSAGE_ROLE_scribe, &receive))
 		return err_set(err, 0, "the scribe ended before the run was open");
-	if (guardian->message.type == MESSAGE_store_ready)
+	if (guardian->message.type == MESSAGE_store_ready) {
+		describe_keys(&guardian->about, guardian->message.fields[0].bytes, guardian->message.fields[1].bytes,
+			      guardian->message.fields[2].bytes);
 		return true;
+	}
 	struct bytes why = guardian->message.fields[1].bytes;
 	err_set(err, 0, "%.*s", (int)why.size, why.data);
 	return false;

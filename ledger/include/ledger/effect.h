@@ -59,7 +59,7 @@ struct effect_object {
 	uint32_t dev_major, dev_minor;
 	uint64_t ino;
 	int64_t born_ns; /* not recorded: tells a file from the next one with its number; 0 when not known */
-	uint16_t type; /* S_IFMT bits when known, else 0 */
+	uint16_t type;   /* S_IFMT bits when known, else 0 */
 };
 
 struct effect_process {

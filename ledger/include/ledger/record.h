@@ -88,6 +88,14 @@ struct record_descriptor {
 	struct effect_peer peer; /* connected sockets */
 };
 
+/* The keys of a run, one a use. */
+enum key_use {
+#define USE(identifier, ...) USE_##identifier,
+#include "uses.def"
+#undef USE
+	USE_COUNT
+};
+
 struct record_run_start {
 	struct record_stamp stamp;
 	struct bytes run, name; /* name absent when not given */
@@ -95,6 +103,8 @@ struct record_run_start {
 	size_t argv_count;
 	struct bytes cwd, host, kernel, version, build;
 	struct bytes backend, lens, results, births;
+	struct bytes host_key, key_exposed; /* fingerprint; how others could use that key, absent when they could not */
+	struct bytes keys[USE_COUNT];       /* fingerprints of the run's keys, by use (uses.def) */
 	uint32_t uid, gid;
 	bool no_new_privs, io_uring_allowed;
 	const struct record_descriptor *descriptors;
@@ -113,6 +123,21 @@ struct record_run_end {
 	bool tree_was_ended;  /* processes were still alive and were ended */
 };
 
+/* The scribe's last word. */
+struct record_closing {
+	struct record_stamp stamp;
+	bool complete;
+	struct bytes reason;             /* why not complete */
+	uint64_t records, effects, lost; /* `records` with this one; `lost` could not be stored */
+};
+
+/* The last word on a run whose scribe could not speak it. */
+struct record_recovery {
+	struct record_stamp stamp;
+	uint64_t covered; /* records below the last checkpoint */
+	struct bytes reason;
+};
+
 /*
  * Append one record body to `out` and fill `head`. An effect that would exceed RECORD_SIZE_LIMIT is cut (argv first,
  * then args, then text) and says what in the list `args.cut`. Returns false only when `out` failed.
@@ -124,6 +149,9 @@ bool record_gap(struct buf *out, struct record_head *head, const struct record_g
 bool record_run_start(struct buf *out, struct record_head *head, const struct record_run_start *start);
 bool record_run_end(struct buf *out, struct record_head *head, const struct record_run_end *end);
 
+bool record_closing(struct buf *out, struct record_head *head, const struct record_closing *closing);
+bool record_recovery(struct buf *out, struct record_head *head, const struct record_recovery *recovery);
+
 /* Put the sequence number into a body: `out` receives the stored bytes. False when `head` does not fit the body. */
 bool record_seal(struct buf *out, const struct record_head *head, struct bytes body, uint64_t seq);
 
@@ -131,6 +159,7 @@ bool record_seal(struct buf *out, const struct record_head *head, struct bytes b
 const char *record_type_name(enum record_type type);
 const char *gap_code_name(enum gap_code code);
 const char *lineage_name(enum lineage lineage);
+const char *key_use_name(enum key_use use);
 const char *record_lane_name(enum record_lane lane);
 const char *record_class_name(enum record_class class);
 /* The type with this schema; false when there is none. */

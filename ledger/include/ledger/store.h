@@ -6,11 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
-#include "base/err.h"
+#include "base/digest.h"
 #include "ledger/record.h"
 
-enum { STORE_SCHEMA = 1, RUN_ID_SIZE = 27 };
+enum { STORE_SCHEMA = 2, RUN_ID_SIZE = 27 };
 
 /*
  * The state folder: $ASSURE_HOME, else as root /var/lib/assure, else $XDG_STATE_HOME/assure, else ~/.local/state/assure.
@@ -38,14 +37,34 @@ struct store_writer *store_create(const char *home, const char *run, const char 
 uint64_t store_next_seq(const struct store_writer *writer);
 /* Records that were appended and then lost with their transaction, since the last call. */
 uint64_t store_take_lost(struct store_writer *writer);
-/* Append one record (bytes as stored). Grouped into transactions; store_flush() ends the current one. */
+/*
+ * Append one record (bytes as stored) and its leaf. Grouped into transactions; store_flush() ends the current one. After a
+ * failure store_next_seq() says whether what was pending before was kept.
+ */
 bool store_append(struct store_writer *writer, uint64_t seq, const struct record_head *head, struct bytes record,
-		  struct err *err);
+		  const struct digest *leaf, struct err *err);
+/* Put a checkpoint of this size into the current transaction, or into one of its own. */
+bool store_put_checkpoint(struct store_writer *writer, uint64_t size, struct bytes note, struct err *err);
+/* Keep a document beside the records: certificates. At once. */
+bool store_put_document(struct store_writer *writer, const char *name, struct bytes document, struct err *err);
+/* Effects that are stored, or pending. */
+uint64_t store_effects(const struct store_writer *writer);
 bool store_flush(struct store_writer *writer, struct err *err);
 /* Give back the room that was set aside: for the records with which a run on a full disk ends. store_close() does it. */
 void store_use_reserve(struct store_writer *writer);
-/* Mark the run as ended (complete, or why not) and close. */
-bool store_close(struct store_writer *writer, bool complete, const char *reason, struct err *err);
+/* What is left of a writer. */
+struct store_end {
+	bool at_rest; /* one file is left, which nothing will change any more */
+	int lock;     /* owned: as long as it is open, the run is not over; -1 when there is none */
+};
+
+/* Mark the run as ended (complete, or why not) and close. `end` may be NULL: then the lock is let go. */
+bool store_close(struct store_writer *writer, bool complete, const char *reason, struct store_end *end,
+		 struct err *err);
+/* Size and digest of a run's file. */
+bool store_digest(const char *home, const char *run, uint64_t *size, struct digest *out, struct err *err);
+/* Write the seal: whole and durable, or not at all. One that is there stays, and is an error. */
+bool store_write_seal(const char *home, const char *run, struct bytes note, struct err *err);
 /* Remove a run that never started. */
 void store_discard(struct store_writer *writer);
 

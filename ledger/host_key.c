@@ -1,0 +1,169 @@
+#include "ledger/host_key.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "store_file.h"
+
+enum { TEXT_SIZE = 2 * ED25519_SEED_SIZE + 1 };
+
+#define KEY_FILE "host.key"
+
+static const char what[] = "host key";
+
+/* Only its owner may say what a key is: a path that others could change leads to their key. */
+static bool is_private(const struct stat *status, mode_t type, const char *path, struct err *err)
+{
+	if ((status->st_mode & S_IFMT) != type)
+		return err_set(err, 0, "%s: %s is not a %s", what, path, type == S_IFREG ? "regular file" : "folder");
+	if (status->st_uid != geteuid())
+		return err_set(err, 0, "%s: %s belongs to user %u", what, path, (unsigned)status->st_uid);
+	if (status->st_mode & (S_IRWXG | S_IRWXO)) {
+		err_set(err, 0, "%s: %s can be used by others (mode %04o)", what, path,
+			(unsigned)status->st_mode & 07777);
+		return err_hint(err, "if nobody did, chmod go= %s; else make a new key: assure keys rotate", path);
+	}
+	return true;
+}
+
+/* The folder, made when it is not there and `create`; -1 with the error. */
+static int open_folder(const char *home, bool create, struct err *err)
+{
+	char path[STORE_PATH_SIZE];
+	struct stat status;
+
+	if (!store_path(path, err, home, "keys", NULL))
+		return -1;
+	if (create && mkdir(path, 0700) != 0 && errno != EEXIST) {
+		err_set(err, errno, "%s: cannot make %s", what, path);
+		return -1;
+	}
+	int folder CLEANUP_FD = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder < 0 || fstat(folder, &status) != 0) {
+		err_set(err, errno, "%s: %s", what, path);
+		return -1;
+	}
+	return is_private(&status, S_IFDIR, path, err) ? fd_steal(&folder) : -1;
+}
+
+static struct ed25519_secret *read_key(int folder, const char *home, struct err *err)
+{
+	uint8_t seed[ED25519_SEED_SIZE];
+	char text[TEXT_SIZE + 1], path[STORE_PATH_SIZE];
+	struct stat status;
+	struct ed25519_secret *secret = NULL;
+	int fd CLEANUP_FD = openat(folder, KEY_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (!store_path(path, err, home, "keys", KEY_FILE, NULL))
+		return NULL;
+	if (fd < 0 || fstat(fd, &status) != 0) {
+		err_set(err, errno, "%s: %s", what, path);
+		return NULL;
+	}
+	if (!is_private(&status, S_IFREG, path, err))
+		return NULL;
+	ssize_t size = fd_read_full(fd, text, sizeof(text));
+	if (size == TEXT_SIZE && text[TEXT_SIZE - 1] == '\n' &&
+	    text_hex_parse((struct bytes){text, TEXT_SIZE - 1}, seed, sizeof(seed))) {
+		secret = ed25519_from_seed(seed, err);
+	} else {
+		err_set(err, size < 0 ? errno : 0, "%s: %s does not hold a key", what, path);
+		err_hint(err, "restore it from a copy, or make a new one: assure keys rotate");
+	}
+	secret_wipe(text, sizeof(text));
+	secret_wipe(seed, sizeof(seed));
+	return secret;
+}
+
+/* Under a name of its own, whole and synced, before it gets the name that counts. */
+static bool write_key(int folder, const char *name, const struct ed25519_secret *secret, struct err *err)
+{
+	uint8_t seed[ED25519_SEED_SIZE];
+	CLEANUP_BUF struct buf text = {.limit = 2 * (size_t)TEXT_SIZE};
+	int fd CLEANUP_FD = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_set(err, errno, "%s: cannot make %s", what, name);
+	ed25519_seed(secret, seed);
+	text_hex(&text, (struct bytes){(const char *)seed, sizeof(seed)});
+	buf_append_char(&text, '\n');
+	bool good = !text.failed && fd_write_full(fd, text.data, text.size) && fsync(fd) == 0;
+	int number = errno;
+	if (text.data)
+		secret_wipe(text.data, text.size);
+	secret_wipe(seed, sizeof(seed));
+	if (!good) {
+		unlinkat(folder, name, 0);
+		return err_set(err, number, "%s: cannot write it", what);
+	}
+	return true;
+}
+
+struct ed25519_secret *host_key_load(const char *home, struct err *err)
+{
+	int folder CLEANUP_FD = open_folder(home, false, err);
+
+	return folder < 0 ? NULL : read_key(folder, home, err);
+}
+
+struct ed25519_secret *host_key_ensure(const char *home, bool *made, struct err *err)
+{
+	char name[64];
+	int folder CLEANUP_FD = open_folder(home, true, err);
+
+	*made = false;
+	if (folder < 0)
+		return NULL;
+	if (faccessat(folder, KEY_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return read_key(folder, home, err);
+	struct ed25519_secret *secret = ed25519_generate(err);
+	if (!secret)
+		return NULL;
+	(void)snprintf(name, sizeof(name), "new.%d", (int)getpid());
+	(void)unlinkat(folder, name, 0);
+	if (!write_key(folder, name, secret, err)) {
+		ed25519_free(secret);
+		return NULL;
+	}
+	/* Of two that begin at once one makes the key, and both use it. */
+	bool linked = linkat(folder, name, folder, KEY_FILE, 0) == 0;
+	int number = errno;
+	(void)unlinkat(folder, name, 0);
+	if (linked && fsync(folder) == 0) {
+		*made = true;
+		return secret;
+	}
+	ed25519_free(secret);
+	if (!linked && number == EEXIST)
+		return read_key(folder, home, err);
+	err_set(err, linked ? errno : number, "%s: cannot make it", what);
+	return NULL;
+}
+
+bool host_key_replace(const char *home, const struct ed25519_secret *next, struct err *err)
+{
+	char name[64], fingerprint[ED25519_FINGERPRINT_SIZE], old[ED25519_FINGERPRINT_SIZE + 8];
+	int folder CLEANUP_FD = open_folder(home, true, err);
+	struct ed25519_secret *present = folder < 0 ? NULL : read_key(folder, home, NULL);
+
+	if (folder < 0)
+		return false;
+	(void)snprintf(name, sizeof(name), "new.%d", (int)getpid());
+	(void)unlinkat(folder, name, 0);
+	bool good = write_key(folder, name, next, err);
+	/* One that cannot be read has no fingerprint, and is of no use to anybody. */
+	if (good && present && ed25519_fingerprint(ed25519_public(present), fingerprint)) {
+		(void)snprintf(old, sizeof(old), "%s.old", fingerprint);
+		if (linkat(folder, KEY_FILE, folder, old, 0) != 0 && errno != EEXIST)
+			good = err_set(err, errno, "%s: cannot keep the old one", what);
+	}
+	ed25519_free(present);
+	if (good && (renameat(folder, name, folder, KEY_FILE) != 0 || fsync(folder) != 0))
+		good = err_set(err, errno, "%s: cannot replace it", what);
+	return good;
+}
