@@ -21,4 +21,7 @@ extern const struct command command_tree;
 extern const struct command command_effects;
 extern const struct command command_rm;
 extern const struct command command_gc;
+extern const struct command command_keys;
+extern const struct command command_log;
+extern const struct command command_verify;
 extern const struct command command_version;

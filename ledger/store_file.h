@@ -30,6 +30,8 @@ bool store_path(char out[STORE_PATH_SIZE], struct err *err, const char *home, ..
 bool store_is_run_id(const char *text);
 /* Set the error from SQLite, in words that say what to do. */
 bool store_sqlite_error(sqlite3 *db, const char *path, const char *what, struct err *err);
+/* A path as SQLite's URI, with options ("immutable=1"). */
+void store_uri(const char *path, const char *options, struct buf *out);
 /* True while the scribe of the run in this folder is alive. */
 bool store_is_locked(const char *folder);
 /* Remove the run's folder and its files. */

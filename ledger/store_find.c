@@ -161,3 +161,17 @@ bool run_remove(const char *home, const char *which, struct err *err)
 	remove_names(home, id);
 	return store_remove_folder(folder, err);
 }
+
+bool run_find(const char *home, const char *which, char id[RUN_ID_SIZE], struct err *err)
+{
+	return store_find(home, which, id, err);
+}
+
+bool run_folder(const char *home, const char *id, char *out, size_t size)
+{
+	char path[STORE_PATH_SIZE];
+	if (!store_path(path, NULL, home, "runs", id, NULL) || strlen(path) >= size)
+		return false;
+	strcpy(out, path);
+	return true;
+}

@@ -19,8 +19,7 @@ struct run {
 
 static const char what[] = "read run";
 
-/* As a URI for an opening without side files: nobody writes, and the folder cannot be written by us. */
-static void immutable_uri(const char *path, struct buf *out)
+void store_uri(const char *path, const char *options, struct buf *out)
 {
 	buf_append_text(out, "file:");
 	for (; *path; path++) {
@@ -29,7 +28,8 @@ static void immutable_uri(const char *path, struct buf *out)
 		else
 			buf_append_char(out, *path);
 	}
-	buf_append_text(out, "?immutable=1");
+	buf_append_char(out, '?');
+	buf_append_text(out, options);
 }
 
 static bool read_version(sqlite3 *db, int *version)
@@ -117,7 +117,8 @@ static bool open_database(struct run *run, bool running, int *version, struct er
 	(void)store_sqlite_error(run->db, run->file, what, &cause);
 	bool cannot = code == SQLITE_CANTOPEN || code == SQLITE_READONLY || code == SQLITE_IOERR || code == SQLITE_FULL;
 	CLEANUP_BUF struct buf uri = {.limit = 4 * STORE_PATH_SIZE};
-	immutable_uri(run->file, &uri);
+	/* Without side files: nobody writes, and the folder cannot be written by us. */
+	store_uri(run->file, "immutable=1", &uri);
 	char wal[STORE_PATH_SIZE];
 	bool logged =
 	    !store_path(wal, NULL, run->folder, STORE_FILE "-wal", NULL) || (stat(wal, &st) == 0 && st.st_size > 0);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "ledger/host_key.h"
 
 enum { CHECKPOINT_RECORDS = 1000, CHECKPOINT_NS = 1000 * 1000 * 1000 };
@@ -58,6 +59,10 @@ bool sealer_begin(struct sealer *sealer, const char *home, const char *run, stru
 	(void)snprintf(sealer->origin, sizeof(sealer->origin), "assure.run/%s", run);
 	sealer->hasher = hasher_new(err);
 	if (!sealer->hasher || !take_host_key(sealer, err))
+		return false;
+	CLEANUP_BUF struct buf key = {.limit = 64};
+	text_base64(&key, (struct bytes){(const char *)ed25519_public(sealer->host)->bytes, ED25519_KEY_SIZE});
+	if (!store_put_document(store, "host-key", buf_bytes(&key), err))
 		return false;
 	for (unsigned use = 0; use < USE_COUNT; use++)
 		if (!certify(sealer, (enum key_use)use, store, &certificates[use], err))

@@ -85,6 +85,10 @@ struct run_summary {
 
 struct run; /* an open run */
 
+/* The identity of the run that is meant, whether or not it can be read: full id, unique prefix, name, or "last". */
+bool run_find(const char *home, const char *which, char id[RUN_ID_SIZE], struct err *err);
+/* "<home>/runs/<id>"; false when too long. */
+bool run_folder(const char *home, const char *id, char *out, size_t size);
 /* Find by full id, unique prefix of at least 4 characters (as people type it), name, or "last". */
 struct run *run_open(const char *home, const char *which, struct err *err);
 void run_close(struct run *run);

@@ -1,0 +1,33 @@
+/*
+ * Canonical JSON (RFC 8785). base/json.h writes it; this brings foreign documents into the form, and says of one whether it
+ * has it.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+enum { JCS_DEPTH_LIMIT = 64, JCS_NUMBER_SIZE = 32 };
+
+/* A number as ECMAScript prints it (Number::toString), NUL-terminated. False for what JSON cannot hold. */
+bool jcs_number(double value, char out[JCS_NUMBER_SIZE]);
+
+/*
+ * One document that is byte for byte what jcs_write() would make of it. In one pass, without memory; numbers that are no
+ * plain integers below 2^53 cost more.
+ */
+bool jcs_is_canonical(struct bytes document);
+
+/*
+ * The value of a member of an object in a canonical document, as it is written there (a string with its quotes and escapes).
+ * Absent when the document is no object or has no such member. `key` is plain ASCII.
+ */
+struct bytes jcs_member(struct bytes document, const char *key);
+
+/*
+ * Append the canonical form of a JSON text (RFC 8259). Refused: duplicate keys, lone surrogates, text that is not UTF-8,
+ * numbers beyond the range of a double, nesting beyond JCS_DEPTH_LIMIT, anything behind the value.
+ */
+bool jcs_write(struct bytes document, struct buf *out, struct err *err);

@@ -1,0 +1,55 @@
+/*
+ * What the parts of a verification share. Not public.
+ */
+#pragma once
+
+#include "base/merkle.h"
+#include "base/note.h"
+#include "ledger/verify.h"
+#include "store_file.h"
+
+/* The seal, or what stands in its place. */
+struct seal {
+	bool present, recovered, has_store;
+	uint64_t size, covered, store_size; /* `covered`: what the run's own key had signed, of a recovered run */
+	struct digest root, store;
+	struct buf bytes; /* owned; `note` lies in it */
+	struct note note; /* owned */
+};
+
+struct verifier {
+	const struct verify_request *request;
+	struct verification *out;
+	sqlite3 *db;           /* owned */
+	struct hasher *hasher; /* owned */
+	char file[STORE_PATH_SIZE];
+	char origin[sizeof("assure.run/") + RUN_ID_SIZE];
+	struct seal seal;
+	struct ed25519_key host, keys[USE_COUNT];
+	struct digest certificates[USE_COUNT];
+	char fingerprints[USE_COUNT][ED25519_FINGERPRINT_SIZE];
+	struct merkle tree; /* of the stored leaves */
+};
+
+/* Say what is wrong, once: the first fault stays. Returns false. */
+bool verify_fault(struct verifier *verifier, enum verdict verdict, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same, of one record. */
+bool verify_fault_at(struct verifier *verifier, uint64_t seq, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* SQLite cannot read on: damaged, or worse. */
+bool verify_fault_sqlite(struct verifier *verifier);
+
+/* The file `seal`, as far as it can be read without a key. */
+bool verify_read_seal(struct verifier *verifier);
+/* The documents: certificates, and the host key that signed them. */
+bool verify_documents(struct verifier *verifier);
+/* Who signed the seal, and that nothing stands beside what belongs to a run. */
+bool verify_seal_signature(struct verifier *verifier);
+bool verify_folder(struct verifier *verifier);
+/* Every record and checkpoint, and the end. */
+bool verify_records(struct verifier *verifier);
+/* The bytes of the file against the seal. */
+bool verify_store_bytes(struct verifier *verifier);
+/* What the host log says of this run. */
+bool verify_against_log(struct verifier *verifier);
