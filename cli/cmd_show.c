@@ -50,6 +50,12 @@ static void show_header(struct buf *out, const struct report *report, struct are
 	text_row(out, "results", document_bytes(start, "results", arena));
 	text_row(out, "back end", document_bytes(start, "backend", arena));
 	text_row(out, "births", document_bytes(start, "births", arena));
+	text_row(out, "class", document_bytes(start, "class", arena));
+	row(out, "seal");
+	if (run->root[0])
+		buf_append_format(out, "root %s\n", run->root);
+	else
+		buf_append_text(out, run->sealed ? "it cannot be read\n" : "none\n");
 }
 
 static void show_amount(struct buf *out, uint64_t count, const char *name)

@@ -23,5 +23,7 @@ extern const struct command command_rm;
 extern const struct command command_gc;
 extern const struct command command_keys;
 extern const struct command command_log;
+extern const struct command command_receipt;
+extern const struct command command_recover;
 extern const struct command command_verify;
 extern const struct command command_version;

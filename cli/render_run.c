@@ -276,8 +276,12 @@ static void append_end(struct buf *text, const struct report *report)
 		report_gaps_text(text, report);
 		buf_append_char(text, '\n');
 	}
-	buf_append_format(text, "assure: stored%sassure show %.*s%sassure effects %.*s --json\n", render_dot(), size,
-			  id, render_dot(), size, id);
+	buf_append_text(text, report->run->sealed ? "assure: sealed, " : "assure: not sealed, ");
+	render_counted(text, report->run->records, "record", "records");
+	if (report->run->root[0])
+		buf_append_format(text, ", root %.4s%s%s", report->run->root, render_more(), report->run->root + 60);
+	buf_append_format(text, "%sassure show %.*s%sassure verify %.*s\n", render_dot(), size, id, render_dot(), size,
+			  id);
 }
 
 static bool tell(struct telling *telling, struct run *run, const struct report *report, struct err *err)

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/note.h"
+#include "base/text.h"
 #include "store_read.h"
 
 struct run {
@@ -191,11 +193,22 @@ static uint64_t folder_size(const char *folder)
 	return size;
 }
 
-static bool is_sealed(const char *folder)
+/* What the seal says; whether it holds is another question (ledger/verify.h). */
+static void read_seal(struct run *run)
 {
-	char path[STORE_PATH_SIZE];
-	struct stat st;
-	return store_path(path, NULL, folder, STORE_SEAL, NULL) && lstat(path, &st) == 0;
+	char text[4096];
+	CLEANUP_BUF struct buf root = {.limit = sizeof(run->summary.root)};
+	struct checkpoint checkpoint;
+	struct note note = {.count = 0};
+	CLEANUP_FD int folder = open(run->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	ssize_t size = folder < 0 ? -1 : fd_read_file(folder, STORE_SEAL, text, sizeof(text));
+	run->summary.sealed = size >= 0 || (folder >= 0 && errno != ENOENT);
+	if (size > 0 && note_parse((struct bytes){text, (size_t)size}, &note, NULL) &&
+	    checkpoint_parse(note.text, &checkpoint, NULL)) {
+		text_hex(&root, digest_bytes(&checkpoint.root));
+		copy_text(run->summary.root, sizeof(run->summary.root), (const unsigned char *)root.data);
+	}
+	note_free(&note);
 }
 
 static bool load_summary(struct run *run, int version, bool running, struct err *err)
@@ -213,7 +226,8 @@ static bool load_summary(struct run *run, int version, bool running, struct err 
 	if (step != SQLITE_DONE)
 		return false;
 	summary->size = folder_size(run->folder);
-	if (summary->ended_ns && version >= SCHEMA_SEALED && !is_sealed(run->folder)) {
+	read_seal(run);
+	if (summary->ended_ns && version >= SCHEMA_SEALED && !summary->sealed) {
 		/* Closed, and the last word on it is still to come, or never came. */
 		summary->state = running ? RUN_RUNNING : RUN_INCOMPLETE;
 		if (!running && !summary->reason[0])
@@ -280,6 +294,12 @@ void run_close(struct run *run)
 		return;
 	sqlite3_close(run->db);
 	free(run);
+}
+
+sqlite3 *run_database(const struct run *run, const char **file)
+{
+	*file = run->file;
+	return run->db;
 }
 
 const struct run_summary *run_get_summary(const struct run *run)

@@ -27,6 +27,8 @@ static const char schema[] = "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WIT
 			     "CREATE TABLE checkpoints(size INTEGER PRIMARY KEY, note BLOB NOT NULL);"
 			     "CREATE TABLE documents(name TEXT PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;";
 
+static const char insert_record[] = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?)";
+
 static bool run_sql(struct store_writer *writer, const char *sql, struct err *err)
 {
 	if (sqlite3_exec(writer->db, sql, NULL, NULL, NULL) == SQLITE_OK)
@@ -165,7 +167,6 @@ static void free_writer(struct store_writer *writer)
 
 struct store_writer *store_create(const char *home, const char *run, const char *name, struct err *err)
 {
-	static const char insert[] = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?)";
 	if (!store_is_run_id(run)) {
 		err_set(err, 0, "store run: %s is not a run identity", run);
 		return NULL;
@@ -194,12 +195,69 @@ struct store_writer *store_create(const char *home, const char *run, const char 
 		store_discard(writer);
 		return NULL;
 	}
-	if (sqlite3_prepare_v3(writer->db, insert, -1, SQLITE_PREPARE_PERSISTENT, &writer->insert, NULL) != SQLITE_OK) {
+	if (sqlite3_prepare_v3(writer->db, insert_record, -1, SQLITE_PREPARE_PERSISTENT, &writer->insert, NULL) !=
+	    SQLITE_OK) {
 		store_sqlite_error(writer->db, writer->file, "store run", err);
 		store_discard(writer);
 		return NULL;
 	}
 	return writer;
+}
+
+static bool count_stored(struct store_writer *writer, struct err *err)
+{
+	static const char sql[] =
+	    "SELECT coalesce(max(seq) + 1, 0), coalesce(sum(type = 'assure.effect/1'), 0) FROM records";
+	sqlite3_stmt *row = NULL;
+	bool good = sqlite3_prepare_v2(writer->db, sql, -1, &row, NULL) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW;
+	if (good) {
+		writer->committed = (uint64_t)sqlite3_column_int64(row, 0);
+		writer->committed_effects = (uint64_t)sqlite3_column_int64(row, 1);
+	} else {
+		store_sqlite_error(writer->db, writer->file, "store run", err);
+	}
+	sqlite3_finalize(row);
+	return good;
+}
+
+static bool reopen(struct store_writer *writer, const char *home, const char *run, struct err *err)
+{
+	char path[STORE_PATH_SIZE];
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX;
+	if (!store_path(writer->folder, err, home, "runs", run, NULL) ||
+	    !store_path(writer->file, err, writer->folder, STORE_FILE, NULL) ||
+	    !store_path(path, err, writer->folder, STORE_LOCK, NULL))
+		return false;
+	writer->lock = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (writer->lock < 0)
+		return err_set(err, errno, "store run: %s", path);
+	if (fcntl(writer->lock, F_OFD_SETLK, &lock) != 0)
+		return err_set(err, 0, "store run: %s is still being written", run);
+	if (sqlite3_open_v2(writer->file, &writer->db, flags, NULL) != SQLITE_OK)
+		return store_sqlite_error(writer->db, writer->file, "store run", err);
+	sqlite3_db_config(writer->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_busy_timeout(writer->db, 2000);
+	return count_stored(writer, err) &&
+	       (sqlite3_prepare_v3(writer->db, insert_record, -1, SQLITE_PREPARE_PERSISTENT, &writer->insert, NULL) ==
+		    SQLITE_OK ||
+		store_sqlite_error(writer->db, writer->file, "store run", err));
+}
+
+struct store_writer *store_reopen(const char *home, const char *run, struct err *err)
+{
+	struct store_writer *writer = calloc(1, sizeof(*writer));
+	if (!writer) {
+		err_set(err, ENOMEM, "store run");
+		return NULL;
+	}
+	writer->lock = -1;
+	if (reopen(writer, home, run, err))
+		return writer;
+	sqlite3_finalize(writer->insert);
+	writer->insert = NULL;
+	free_writer(writer);
+	return NULL;
 }
 
 uint64_t store_next_seq(const struct store_writer *writer)

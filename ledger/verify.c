@@ -86,6 +86,8 @@ static bool open_store(struct verifier *verifier)
 	sqlite3_finalize(row);
 	if (!good)
 		return verify_fault_sqlite(verifier);
+	if (version > STORE_SCHEMA && verifier->seal.has_store && !verify_store_bytes(verifier))
+		return false;
 	if (version > STORE_SCHEMA)
 		return verify_fault(verifier, VERDICT_UNREADABLE, "%s: written by a newer assure", verifier->file);
 	return version >= SCHEMA_SEALED ||

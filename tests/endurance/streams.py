@@ -217,7 +217,7 @@ def suspended(place):
         shell.say(b"fg\n")
         wait_for(lambda: "T" not in shell.states(), "all of the tree continued")
     shell.expect(rb"ended well 4", place.arguments.limit)
-    shell.expect(rb"assure: stored")
+    shell.expect(rb"assure: sealed")
     shell.expect(rb"%> ")
     shell.close()
     place.gone("suspended")

@@ -31,6 +31,10 @@ struct store_writer;
 /* Make the run's folder and file. `run` is its id, `name` may be NULL; a name that another run has is refused. */
 struct store_writer *store_create(const char *home, const char *run, const char *name, struct err *err);
 /*
+ * A run that nobody writes any more and that has no seal, to be closed after all. Refused when its scribe lives.
+ */
+struct store_writer *store_reopen(const char *home, const char *run, struct err *err);
+/*
  * The sequence number that the next record must have. After a failed append or flush, records of the transaction that
  * was lost are not counted any more: numbers in the file never have holes.
  */
@@ -80,7 +84,9 @@ struct run_summary {
 	enum run_state state; /* running only while its scribe is alive */
 	char reason[256];     /* why incomplete */
 	uint64_t records, effects;
-	uint64_t size; /* bytes on disk */
+	uint64_t size;                  /* bytes on disk */
+	bool sealed;                    /* there is a seal, whether or not it holds: that, ledger/verify.h says */
+	char root[2 * DIGEST_SIZE + 1]; /* of the tree, as the seal has it; empty without one */
 };
 
 struct run; /* an open run */

@@ -1,0 +1,37 @@
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "command.h"
+#include "ledger/verify.h"
+#include "named.h"
+#include "options.h"
+#include "render.h"
+
+static int run(int argc, char **argv)
+{
+	struct arguments rest = {.least = 1, .most = 1};
+	struct named_run named;
+	struct err err = {.number = 0};
+	uint64_t covered;
+	int status;
+
+	if (!options_parse(&command_recover, argc, argv, NULL, 0, &rest, &status))
+		return status;
+	if (!named_run(rest.items[0], &named, &err) || !verify_recover(named.home, named.id, &covered, &err))
+		return render_error(&err);
+	CLEANUP_BUF struct buf out = {.limit = 4096};
+	buf_append_format(&out, "run %s: recovered; its own key had signed ", named.id);
+	render_counted(&out, covered, "record", "records");
+	buf_append_text(&out, ". It stays incomplete.\n");
+	return render_out(stdout, &out);
+}
+
+const struct command command_recover = {
+    .name = "recover",
+    .usage = "recover RUN",
+    .help = "Close a run that was never sealed.\n\n"
+	    "After a crash a run is intact as far as its last checkpoint reaches. This checks\n"
+	    "it, says in a last record how far that was, and has the host's key seal it. It\n"
+	    "never becomes complete: what came last may have been lost, or taken away.\n",
+    .run = run,
+};
