@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -120,4 +121,27 @@ void fd_close_from(int first, const int *keep, size_t count)
 			return;
 		first = kept + 1;
 	}
+}
+
+bool fd_copy(int from, int to)
+{
+	enum { PIECE = 1 << 16 };
+	char piece[PIECE];
+	ssize_t sent = 1;
+
+	while (sent > 0) {
+		sent = sendfile(to, from, NULL, 1 << 24);
+		if (sent < 0 && errno == EINTR)
+			sent = 1;
+	}
+	/* Not every target takes it (one that is opened for appending). */
+	while (sent < 0 && errno == EINVAL) {
+		ssize_t got = fd_read_full(from, piece, sizeof(piece));
+		if (got <= 0)
+			return got == 0;
+		if (!fd_write_full(to, piece, (size_t)got))
+			return false;
+		errno = EINVAL;
+	}
+	return sent == 0;
 }

@@ -17,7 +17,7 @@ static int run(int argc, char **argv)
 
 	if (!options_parse(&command_recover, argc, argv, NULL, 0, &rest, &status))
 		return status;
-	if (!named_run(rest.items[0], &named, &err) || !verify_recover(named.home, named.id, &covered, &err))
+	if (!named_run(rest.items[0], &named, NULL, &err) || !verify_recover(named.home, named.id, &covered, &err))
 		return render_error(&err);
 	CLEANUP_BUF struct buf out = {.limit = 4096};
 	buf_append_format(&out, "run %s: recovered; its own key had signed ", named.id);

@@ -130,7 +130,7 @@ static void write_screen(const struct verification *found, struct buf *out)
 
 static int run(int argc, char **argv)
 {
-	bool json = false;
+	bool json = false, malformed;
 	const char *key = NULL;
 	char fingerprint[1][ED25519_FINGERPRINT_SIZE];
 	struct arguments rest = {.least = 1, .most = 1};
@@ -142,18 +142,27 @@ static int run(int argc, char **argv)
 
 	if (!options_parse(&command_verify, argc, argv, rows, 2, &rest, &status))
 		return status;
-	if ((key && !named_key(key, fingerprint[0], &err)) || !named_run(rest.items[0], &named, &err)) {
-		status = render_error(&err);
-		return status == EXIT_USAGE ? status : VERDICT_UNREADABLE;
+	if (key && !named_key(key, fingerprint[0], &err))
+		return render_error(&err);
+	if (!named_run(rest.items[0], &named, &malformed, &err)) {
+		(void)render_error(&err);
+		return malformed ? VERDICT_TAMPERED : VERDICT_UNREADABLE;
 	}
+	char home[PATH_MAX];
+	bool here = !named.is_bundle || store_home(home, sizeof(home), false, NULL);
 	const struct verify_request request = {
 	    .folder = named.folder,
 	    .run = named.id,
-	    .home = named.home,
+	    /* A bundle is asked of this host's log too: whether it is of here, and who is believed. */
+	    .home = !named.is_bundle ? named.home
+		    : here           ? home
+				     : NULL,
+	    .log = named.is_bundle ? (struct bytes){named.bundle.log, named.bundle.log_size} : BYTES_NONE,
 	    .keys = (const char(*)[ED25519_FINGERPRINT_SIZE])fingerprint,
 	    .key_count = key ? 1 : 0,
 	};
 	verify_run(&request, &found);
+	named_release(&named);
 	CLEANUP_BUF struct buf out = {.limit = 1 << 16};
 	if (json)
 		write_json(&found, &out);
@@ -165,9 +174,10 @@ static int run(int argc, char **argv)
 
 const struct command command_verify = {
     .name = "verify",
-    .usage = "verify RUN [--key FILE|FINGERPRINT] [--json]",
+    .usage = "verify RUN|FILE [--key FILE|FINGERPRINT] [--json]",
     .help = "Check that a run is what was sealed.\n\n"
-	    "RUN is a run as everywhere, or the path of a run's folder. Everything is computed\n"
+	    "RUN is a run as everywhere, or the path of a run's folder; FILE is a bundle that\n"
+	    "`assure export` wrote. Everything is computed\n"
 	    "anew: every record, its tree, every checkpoint, the certificates and the seal, and\n"
 	    "what the host log says of the run. Nothing secret is needed.\n\n"
 	    "  --key K     believe this host key alone: a fingerprint, or a file with one or\n"

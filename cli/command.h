@@ -23,6 +23,8 @@ extern const struct command command_rm;
 extern const struct command command_gc;
 extern const struct command command_keys;
 extern const struct command command_log;
+extern const struct command command_export;
+extern const struct command command_import;
 extern const struct command command_receipt;
 extern const struct command command_recover;
 extern const struct command command_verify;

@@ -5,12 +5,14 @@
 
 #include "base/bytes.h"
 #include "command.h"
+#include "matrix.h"
 #include "options.h"
 #include "render.h"
 
 static const struct command *const commands[] = {
-    &command_trace,   &command_runs, &command_show, &command_tree, &command_effects, &command_verify, &command_receipt,
-    &command_recover, &command_keys, &command_log,  &command_rm,   &command_gc,      &command_doctor, &command_version,
+    &command_trace,  &command_runs,    &command_show,    &command_tree,   &command_effects, &command_matrix,
+    &command_verify, &command_receipt, &command_recover, &command_export, &command_import,  &command_keys,
+    &command_log,    &command_rm,      &command_gc,      &command_doctor, &command_version,
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };

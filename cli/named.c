@@ -5,14 +5,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/note.h"
 #include "base/text.h"
 #include "command.h"
 
-bool named_run(const char *text, struct named_run *out, struct err *err)
+void named_release(struct named_run *named)
 {
+	if (named->is_bundle)
+		bundle_close(&named->bundle);
+}
+
+static bool take_bundle(const char *path, struct named_run *out, bool *malformed, struct err *err)
+{
+	bool wrong = false;
+
+	out->is_bundle = bundle_open(path, &out->bundle, &wrong, err);
+	if (malformed)
+		*malformed = wrong;
+	if (!out->is_bundle)
+		return false;
+	memcpy(out->id, out->bundle.run, sizeof(out->id));
+	memcpy(out->folder, out->bundle.folder, sizeof(out->folder));
+	memcpy(out->home, out->bundle.home, sizeof(out->home));
+	return true;
+}
+
+bool named_run(const char *text, struct named_run *out, bool *malformed, struct err *err)
+{
+	static const char ending[] = ".assure";
+	struct stat status;
+	size_t size = strlen(text);
+
+	*out = (struct named_run){.is_bundle = false};
+	if (malformed)
+		*malformed = false;
+	bool ends = size >= sizeof(ending) && strcmp(text + size - sizeof(ending) + 1, ending) == 0;
+	if ((ends || strchr(text, '/')) && stat(text, &status) == 0 && S_ISREG(status.st_mode))
+		return take_bundle(text, out, malformed, err);
 	if (!strchr(text, '/'))
 		return store_home(out->home, sizeof(out->home), false, err) &&
 		       run_find(out->home, text, out->id, err) &&

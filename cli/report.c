@@ -1,4 +1,5 @@
 #include "report.h"
+#include "named.h"
 
 #include <inttypes.h>
 
@@ -133,8 +134,13 @@ struct run *report_open(char *home, size_t home_size, const char *which)
 {
 	struct err err = {.number = 0};
 	struct run *run = NULL;
-	if (store_home(home, home_size, false, &err))
-		run = run_open(home, which, &err);
+	struct named_run named;
+	if (named_run(which, &named, NULL, &err) && strlen(named.home) < home_size) {
+		strcpy(home, named.home);
+		run = run_open(home, named.id, &err);
+	}
+	/* Of a bundle too: what is open needs no name. */
+	named_release(&named);
 	if (!run)
 		render_error(&err);
 	return run;

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,14 +66,8 @@ static bool copy_file(const char *from, const char *to)
 {
 	CLEANUP_FD int source = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	CLEANUP_FD int target = source < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	ssize_t sent = target < 0 ? -1 : 1;
 
-	while (sent > 0) {
-		sent = sendfile(target, source, NULL, 1 << 24);
-		if (sent < 0 && errno == EINTR)
-			sent = 1;
-	}
-	return sent == 0;
+	return target >= 0 && fd_copy(source, target);
 }
 
 /*

@@ -103,7 +103,7 @@ static bool is_named(const struct verifier *verifier)
 		if (strcmp(request->keys[i], verifier->out->host_key) == 0)
 			return true;
 	/* The log was verified: the key that it knows the run by is one of its own. */
-	return request->key_count == 0 && verifier->out->in_log;
+	return request->key_count == 0 && verifier->of_this_host;
 }
 
 static void conclude(struct verifier *verifier)
@@ -133,8 +133,8 @@ static void conclude(struct verifier *verifier)
 static void run_steps(struct verifier *verifier)
 {
 	static bool (*const steps[])(struct verifier *) = {
-	    verify_read_seal, open_store,     verify_documents,   verify_seal_signature,
-	    verify_folder,    verify_records, verify_store_bytes, verify_against_log,
+	    verify_read_seal, open_store,         verify_documents,   verify_seal_signature,  verify_folder,
+	    verify_records,   verify_store_bytes, verify_against_log, verify_against_extract,
 	};
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,7 +258,7 @@ bool verify_against_log(struct verifier *verifier)
 		verify_fault(verifier, walk->verdict, "%s", walk->why);
 	} else if (there && ours) {
 		/* A run of this host: then the log must know it, and how it ended. */
-		out->in_log = walk->starts == 1;
+		out->in_log = verifier->of_this_host = walk->starts == 1;
 		if (walk->starts != 1)
 			good = verify_fault(verifier, VERDICT_TAMPERED,
 					    walk->starts == 0 ? "the host log does not know this run"
@@ -266,6 +267,94 @@ bool verify_against_log(struct verifier *verifier)
 			good =
 			    verify_fault(verifier, VERDICT_TAMPERED, "the host log has not seen the seal of this run");
 	}
+	close_log(walk);
+	return good;
+}
+
+/* The checkpoint of an extract: of the host that certified the run's keys. */
+static bool read_extract_head(struct log_walk *walk, json_t *extract, struct checkpoint *out, struct note *note)
+{
+	json_t *text = json_object_get(extract, "checkpoint");
+	char name[HOST_NAME_SIZE];
+
+	if (!json_is_string(text) || !host_name_of(&walk->keys[0], name))
+		return false;
+	const struct note_key key = {bytes_of(name), NOTE_ED25519, walk->keys[0]};
+	return note_parse((struct bytes){json_string_value(text), json_string_length(text)}, note, NULL) &&
+	       checkpoint_parse(note->text, out, NULL) && out->extension_count == 0 && note->count == 1 &&
+	       bytes_equal(out->origin, key.name) && note_verify(note, &key) == NOTE_GOOD;
+}
+
+static bool read_proof(json_t *from, struct merkle_proof *out)
+{
+	size_t count = json_array_size(from);
+
+	out->count = 0;
+	if (count > MERKLE_LEVELS)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP_BUF struct buf bytes = {.limit = 64};
+		if (!text_base64_parse(&bytes, bytes_of(json_string_value(json_array_get(from, i)))) ||
+		    bytes.size != DIGEST_SIZE)
+			return false;
+		memcpy(out->steps[out->count++].bytes, bytes.data, DIGEST_SIZE);
+	}
+	return true;
+}
+
+static bool take_extract_entry(struct log_walk *walk, json_t *entry, json_t *proof, const struct checkpoint *head)
+{
+	struct bytes text = {json_string_value(entry), json_string_length(entry)};
+	uint64_t index = (uint64_t)json_integer_value(json_object_get(proof, "index")), said;
+	struct merkle_proof steps;
+	struct digest leaf;
+
+	return json_is_string(entry) && jcs_is_canonical(text) && text_decimal_parse(jcs_member(text, "seq"), &said) &&
+	       said == index && is_text(jcs_member(text, "run"), walk->verifier->request->run) &&
+	       read_proof(json_object_get(proof, "proof"), &steps) && merkle_leaf(walk->hasher, text, &leaf) &&
+	       merkle_check_leaf(walk->hasher, &steps, index, head->size, &leaf, &head->root) && take_event(walk, text);
+}
+
+static bool walk_extract(struct log_walk *walk, json_t *extract)
+{
+	struct checkpoint head;
+	struct note note = {.count = 0};
+	json_t *entries = json_object_get(extract, "entries"), *proofs = json_object_get(extract, "proofs");
+	size_t count = json_array_size(entries);
+	/* Its four members and nothing else, as many proofs as entries. */
+	bool good = json_object_size(extract) == 4 && count == json_array_size(proofs) &&
+		    read_extract_head(walk, extract, &head, &note);
+
+	for (size_t i = 0; good && i < count; i++)
+		good = json_object_size(json_array_get(proofs, i)) == 2 &&
+		       take_extract_entry(walk, json_array_get(entries, i), json_array_get(proofs, i), &head);
+	note_free(&note);
+	return good;
+}
+
+bool verify_against_extract(struct verifier *verifier)
+{
+	struct bytes text = verifier->request->log;
+	struct err err = {.number = 0};
+
+	if (!text.data)
+		return true;
+	struct log_walk *walk = calloc(1, sizeof(*walk));
+	if (!walk || !(walk->hasher = hasher_new(&err))) {
+		free(walk);
+		return verify_fault(verifier, VERDICT_UNREADABLE, "cannot hash");
+	}
+	walk->verifier = verifier;
+	walk->keys[walk->key_count++] = verifier->host;
+	json_t *extract = jcs_is_canonical(text) && is_text(jcs_member(text, "schema"), "assure.log-extract/1")
+			      ? json_loadb(text.data, text.size, JSON_REJECT_DUPLICATES, NULL)
+			      : NULL;
+	bool good = walk_extract(walk, extract) && walk->starts == 1 && walk->ends == 1;
+	if (!good)
+		verify_fault(verifier, VERDICT_TAMPERED, "%s",
+			     walk->why[0] ? walk->why : "what the bundle brings of the host log was changed");
+	json_decref(extract);
+	verifier->out->in_log = verifier->out->in_log || good;
 	close_log(walk);
 	return good;
 }

@@ -29,6 +29,7 @@ struct verifier {
 	struct digest certificates[USE_COUNT];
 	char fingerprints[USE_COUNT][ED25519_FINGERPRINT_SIZE];
 	struct merkle tree; /* of the stored leaves */
+	bool of_this_host;  /* the host log that was asked knows the run and its key */
 };
 
 /* Say what is wrong, once: the first fault stays. Returns false. */
@@ -51,5 +52,6 @@ bool verify_folder(struct verifier *verifier);
 bool verify_records(struct verifier *verifier);
 /* The bytes of the file against the seal. */
 bool verify_store_bytes(struct verifier *verifier);
-/* What the host log says of this run. */
+/* What the host log says of this run, and what a bundle brought of another. */
 bool verify_against_log(struct verifier *verifier);
+bool verify_against_extract(struct verifier *verifier);

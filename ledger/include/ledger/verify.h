@@ -38,9 +38,10 @@ struct verification {
 
 /* Where to look, and whom to believe. */
 struct verify_request {
-	const char *folder;                           /* of the run */
-	const char *run;                              /* its identity */
-	const char *home;                             /* whose host log is asked; NULL: none */
+	const char *folder; /* of the run */
+	const char *run;    /* its identity */
+	const char *home;   /* whose host log is asked; NULL: none */
+	struct bytes log;   /* what another host's log says of the run, out of a bundle; absent when it is none */
 	const char (*keys)[ED25519_FINGERPRINT_SIZE]; /* fingerprints of host keys that are believed */
 	size_t key_count;                             /* none: those of the host log */
 };
