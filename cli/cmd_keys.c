@@ -10,20 +10,18 @@
 #include "options.h"
 #include "render.h"
 
-static bool append_key(const char *home, const struct ed25519_secret *key, const struct ed25519_secret *before,
-		       struct err *err)
+/* The one that goes vouches for the one that comes. */
+static bool announce(const char *home, const struct ed25519_secret *next, const struct ed25519_secret *before,
+		     struct err *err)
 {
 	char fingerprint[ED25519_FINGERPRINT_SIZE], old[ED25519_FINGERPRINT_SIZE];
 
-	if (!ed25519_fingerprint(ed25519_public(key), fingerprint) ||
-	    (before && !ed25519_fingerprint(ed25519_public(before), old)))
+	if (!ed25519_fingerprint(ed25519_public(next), fingerprint) ||
+	    !ed25519_fingerprint(ed25519_public(before), old))
 		return err_set(err, 0, "host key: cannot hash");
-	struct host_entry entry = {.event = HOST_EVENT_key,
-				   .fingerprint = fingerprint,
-				   .replaces = before ? old : NULL,
-				   .key = ed25519_public(key)};
-	/* The one that goes vouches for the one that comes. */
-	return host_log_append(home, &entry, before ? before : key, err);
+	struct host_entry entry = {
+	    .event = HOST_EVENT_key, .fingerprint = fingerprint, .replaces = old, .key = ed25519_public(next)};
+	return host_log_append(home, &entry, before, err);
 }
 
 static int show(const struct ed25519_secret *secret, bool as_json)
@@ -72,18 +70,34 @@ static int init(const char *home, bool as_json)
 	struct ed25519_secret *secret = host_key_ensure(home, &made, &err);
 
 	int status =
-	    secret && (!made || append_key(home, secret, NULL, &err)) ? show(secret, as_json) : render_error(&err);
+	    secret && (!made || host_log_append(home, NULL, secret, &err)) ? show(secret, as_json) : render_error(&err);
 	ed25519_free(secret);
 	return status;
+}
+
+/* Ended between telling the log and putting the key in place: the log knows the next one already. */
+static bool finish_rotation(const char *home, struct ed25519_secret **next)
+{
+	*next = host_key_staged(home);
+	if (*next && host_log_append(home, NULL, *next, NULL) && host_key_promote(home, NULL))
+		return true;
+	ed25519_free(*next);
+	*next = NULL;
+	return false;
 }
 
 static int rotate(const char *home, bool as_json)
 {
 	struct err err = {.number = 0};
-	struct ed25519_secret *before = host_key_load(home, &err), *next = before ? ed25519_generate(&err) : NULL;
+	struct ed25519_secret *before = host_key_load(home, &err), *next = NULL;
 
-	/* The log first: a key that the log does not know must never sign. */
-	bool good = next && append_key(home, next, before, &err) && host_key_replace(home, next, &err);
+	bool good = before && finish_rotation(home, &next);
+	if (before && !good) {
+		/* The log is told before the key is used: one that it does not know must never sign. */
+		next = ed25519_generate(&err);
+		good = next && host_key_stage(home, next, &err) && announce(home, next, before, &err) &&
+		       host_key_promote(home, &err);
+	}
 	int status = good ? show(next, as_json) : render_error(&err);
 	ed25519_free(before);
 	ed25519_free(next);

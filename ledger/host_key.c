@@ -13,6 +13,7 @@
 enum { TEXT_SIZE = 2 * ED25519_SEED_SIZE + 1 };
 
 #define KEY_FILE "host.key"
+#define NEXT_FILE "next.key"
 
 static const char what[] = "host key";
 
@@ -51,15 +52,15 @@ static int open_folder(const char *home, bool create, struct err *err)
 	return is_private(&status, S_IFDIR, path, err) ? fd_steal(&folder) : -1;
 }
 
-static struct ed25519_secret *read_key(int folder, const char *home, struct err *err)
+static struct ed25519_secret *read_key(int folder, const char *name, const char *home, struct err *err)
 {
 	uint8_t seed[ED25519_SEED_SIZE];
 	char text[TEXT_SIZE + 1], path[STORE_PATH_SIZE];
 	struct stat status;
 	struct ed25519_secret *secret = NULL;
-	int fd CLEANUP_FD = openat(folder, KEY_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd CLEANUP_FD = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-	if (!store_path(path, err, home, "keys", KEY_FILE, NULL))
+	if (!store_path(path, err, home, "keys", name, NULL))
 		return NULL;
 	if (fd < 0 || fstat(fd, &status) != 0) {
 		err_set(err, errno, "%s: %s", what, path);
@@ -108,7 +109,7 @@ struct ed25519_secret *host_key_load(const char *home, struct err *err)
 {
 	int folder CLEANUP_FD = open_folder(home, false, err);
 
-	return folder < 0 ? NULL : read_key(folder, home, err);
+	return folder < 0 ? NULL : read_key(folder, KEY_FILE, home, err);
 }
 
 struct ed25519_secret *host_key_ensure(const char *home, bool *made, struct err *err)
@@ -120,7 +121,7 @@ struct ed25519_secret *host_key_ensure(const char *home, bool *made, struct err 
 	if (folder < 0)
 		return NULL;
 	if (faccessat(folder, KEY_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return read_key(folder, home, err);
+		return read_key(folder, KEY_FILE, home, err);
 	struct ed25519_secret *secret = ed25519_generate(err);
 	if (!secret)
 		return NULL;
@@ -140,30 +141,58 @@ struct ed25519_secret *host_key_ensure(const char *home, bool *made, struct err 
 	}
 	ed25519_free(secret);
 	if (!linked && number == EEXIST)
-		return read_key(folder, home, err);
+		return read_key(folder, KEY_FILE, home, err);
 	err_set(err, linked ? errno : number, "%s: cannot make it", what);
 	return NULL;
 }
 
-bool host_key_replace(const char *home, const struct ed25519_secret *next, struct err *err)
+bool host_key_stage(const char *home, const struct ed25519_secret *next, struct err *err)
 {
-	char name[64], fingerprint[ED25519_FINGERPRINT_SIZE], old[ED25519_FINGERPRINT_SIZE + 8];
 	int folder CLEANUP_FD = open_folder(home, true, err);
-	struct ed25519_secret *present = folder < 0 ? NULL : read_key(folder, home, NULL);
 
 	if (folder < 0)
 		return false;
-	(void)snprintf(name, sizeof(name), "new.%d", (int)getpid());
-	(void)unlinkat(folder, name, 0);
-	bool good = write_key(folder, name, next, err);
+	(void)unlinkat(folder, NEXT_FILE, 0);
+	return write_key(folder, NEXT_FILE, next, err) &&
+	       (fsync(folder) == 0 || err_set(err, errno, "%s: cannot keep the next one", what));
+}
+
+struct ed25519_secret *host_key_staged(const char *home)
+{
+	int folder CLEANUP_FD = open_folder(home, false, NULL);
+
+	return folder < 0 ? NULL : read_key(folder, NEXT_FILE, home, NULL);
+}
+
+bool host_key_promote(const char *home, struct err *err)
+{
+	char fingerprint[ED25519_FINGERPRINT_SIZE], old[ED25519_FINGERPRINT_SIZE + 8];
+	int folder CLEANUP_FD = open_folder(home, false, err);
+	struct ed25519_secret *present = folder < 0 ? NULL : read_key(folder, KEY_FILE, home, NULL);
+	bool good = folder >= 0;
+
 	/* One that cannot be read has no fingerprint, and is of no use to anybody. */
-	if (good && present && ed25519_fingerprint(ed25519_public(present), fingerprint)) {
+	if (present && ed25519_fingerprint(ed25519_public(present), fingerprint)) {
 		(void)snprintf(old, sizeof(old), "%s.old", fingerprint);
 		if (linkat(folder, KEY_FILE, folder, old, 0) != 0 && errno != EEXIST)
 			good = err_set(err, errno, "%s: cannot keep the old one", what);
 	}
 	ed25519_free(present);
-	if (good && (renameat(folder, name, folder, KEY_FILE) != 0 || fsync(folder) != 0))
-		good = err_set(err, errno, "%s: cannot replace it", what);
-	return good;
+	return good && ((renameat(folder, NEXT_FILE, folder, KEY_FILE) == 0 && fsync(folder) == 0) ||
+			err_set(err, errno, "%s: cannot replace it", what));
+}
+
+struct ed25519_secret *host_key_load_named(const char *home, const char *fingerprint, struct err *err)
+{
+	char old[ED25519_FINGERPRINT_SIZE + 8], own[ED25519_FINGERPRINT_SIZE];
+	int folder CLEANUP_FD = open_folder(home, false, err);
+	struct ed25519_secret *present = folder < 0 ? NULL : read_key(folder, KEY_FILE, home, err);
+
+	if (!present)
+		return NULL;
+	if (ed25519_fingerprint(ed25519_public(present), own) && strcmp(own, fingerprint) == 0)
+		return present;
+	ed25519_free(present);
+	(void)snprintf(old, sizeof(old), "%.64s.old", fingerprint);
+	return read_key(folder, old, home, err);
 }

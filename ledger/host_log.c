@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/jcs.h"
 #include "base/json.h"
 #include "base/merkle.h"
 #include "base/text.h"
@@ -209,11 +210,49 @@ static bool insert_checkpoint(struct append *append, const struct ed25519_secret
 	return good;
 }
 
-static bool append_entry(struct append *append, const struct host_entry *entry, const struct ed25519_secret *signer,
-			 struct err *err)
+static bool put(struct append *append, const struct host_entry *entry, const struct ed25519_secret *signer,
+		struct err *err)
 {
 	CLEANUP_BUF struct buf json = {.limit = RECORD_SIZE_LIMIT};
 	struct digest leaf;
+
+	if (!write_entry(append, entry, &json))
+		return err_set(err, ENOMEM, "%s", what);
+	if (!merkle_leaf(append->hasher, buf_bytes(&json), &leaf))
+		return err_set(err, 0, "%s: cannot hash", what);
+	return insert_entry(append, entry, buf_bytes(&json), &leaf, err) &&
+	       ((merkle_append(&append->tree, append->hasher, &leaf) &&
+		 merkle_root(&append->tree, append->hasher, &append->root)) ||
+		err_set(err, 0, "%s: cannot hash", what)) &&
+	       insert_checkpoint(append, signer, err);
+}
+
+/* The key that the log was last told of; a log of another one would not be believed by anybody. */
+static bool knows_key(const struct append *append, const char *fingerprint, struct err *err)
+{
+	sqlite3_stmt *row = NULL;
+	bool same = false;
+
+	if (sqlite3_prepare_v2(append->db, "SELECT json FROM entries WHERE event = 'key' ORDER BY seq DESC LIMIT 1", -1,
+			       &row, NULL) == SQLITE_OK &&
+	    sqlite3_step(row) == SQLITE_ROW) {
+		struct bytes json = {sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0)};
+		struct bytes value = jcs_member(json, "fingerprint");
+		same = value.size == strlen(fingerprint) + 2 &&
+		       memcmp(value.data + 1, fingerprint, strlen(fingerprint)) == 0;
+	}
+	sqlite3_finalize(row);
+	if (same)
+		return true;
+	err_set(err, 0, "%s: it was kept with another key than %.16s", what, fingerprint);
+	return err_hint(err, "assure keys rotate ends a rotation that was interrupted; else restore keys/host.key, or "
+			     "move log.sqlite away");
+}
+
+static bool append_entry(struct append *append, const struct host_entry *entry, const struct ed25519_secret *signer,
+			 struct err *err)
+{
+	char fingerprint[ED25519_FINGERPRINT_SIZE];
 
 	if (!run_sql(append,
 		     "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; BEGIN IMMEDIATE;"
@@ -222,17 +261,18 @@ static bool append_entry(struct append *append, const struct host_entry *entry, 
 		     "CREATE INDEX IF NOT EXISTS by_run ON entries(run);"
 		     "CREATE TABLE IF NOT EXISTS checkpoints(size INTEGER PRIMARY KEY, note BLOB NOT NULL,"
 		     " parts BLOB NOT NULL);",
-		     err))
+		     err) ||
+	    !read_tree(append, err))
 		return false;
-	if (!read_tree(append, err))
-		return false;
-	if (!write_entry(append, entry, &json))
-		return err_set(err, ENOMEM, "%s", what);
-	if (!merkle_leaf(append->hasher, buf_bytes(&json), &leaf))
+	if (!ed25519_fingerprint(ed25519_public(signer), fingerprint))
 		return err_set(err, 0, "%s: cannot hash", what);
-	return insert_entry(append, entry, buf_bytes(&json), &leaf, err) &&
-	       (merkle_append(&append->tree, append->hasher, &leaf) || err_set(err, 0, "%s: cannot hash", what)) &&
-	       insert_checkpoint(append, signer, err) && run_sql(append, "COMMIT", err);
+	/* A log begins with the key that signs it, whoever of those that begin at once comes first. */
+	const struct host_entry first = {
+	    .event = HOST_EVENT_key, .fingerprint = fingerprint, .key = ed25519_public(signer)};
+	bool begins = append->tree.size == 0;
+	if (begins ? !put(append, &first, signer, err) : !knows_key(append, fingerprint, err))
+		return false;
+	return (entry == NULL || put(append, entry, signer, err)) && run_sql(append, "COMMIT", err);
 }
 
 static bool make_file(const char *file, struct err *err)

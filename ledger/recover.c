@@ -15,8 +15,9 @@ static const char what[] = "recover";
 struct recovery {
 	const char *home, *run;
 	struct verification found;
-	struct ed25519_secret *host; /* owned */
-	struct hasher *hasher;       /* owned */
+	struct ed25519_secret *host;   /* owned: of the run */
+	struct ed25519_secret *logger; /* owned: of the host log, now */
+	struct hasher *hasher;         /* owned */
 	struct merkle tree;
 	struct digest leaf;
 	char reason[256];
@@ -120,7 +121,7 @@ static bool seal(struct recovery *recovery, bool at_rest, struct err *err)
 					 .store = at_rest ? &store : NULL,
 					 .reason = recovery->reason};
 	return store_write_seal(recovery->home, recovery->run, buf_bytes(&note), err) &&
-	       host_log_append(recovery->home, &entry, recovery->host, err);
+	       host_log_append(recovery->home, &entry, recovery->logger, err);
 }
 
 static bool recover(struct recovery *recovery, struct err *err)
@@ -128,8 +129,13 @@ static bool recover(struct recovery *recovery, struct err *err)
 	struct store_end end = {.lock = -1};
 
 	recovery->hasher = hasher_new(err);
-	recovery->host = recovery->hasher ? host_key_load(recovery->home, err) : NULL;
-	if (!recovery->host || !examine(recovery, err) || !read_tree(recovery, err))
+	if (!recovery->hasher || !examine(recovery, err) || !read_tree(recovery, err))
+		return false;
+	/* Who certified the run's keys closes it, also when the host has another key by now. */
+	recovery->host = host_key_load_named(recovery->home, recovery->found.host_key, err);
+	struct ed25519_secret *present = recovery->host ? host_key_load(recovery->home, err) : NULL;
+	recovery->logger = present;
+	if (!present)
 		return false;
 	struct store_writer *store = store_reopen(recovery->home, recovery->run, err);
 	if (!store)
@@ -150,6 +156,7 @@ bool verify_recover(const char *home, const char *run, uint64_t *covered, struct
 
 	*covered = recovery.found.covered;
 	ed25519_free(recovery.host);
+	ed25519_free(recovery.logger);
 	hasher_free(recovery.hasher);
 	return good;
 }

@@ -13,7 +13,7 @@ enum { CHECKPOINT_RECORDS = 1000, CHECKPOINT_NS = 1000 * 1000 * 1000 };
 
 static const char what[] = "sealing the run";
 
-/* A host's first run makes its key, and the log begins with it. */
+/* A host's first run makes its key. */
 static bool take_host_key(struct sealer *sealer, struct err *err)
 {
 	bool made;
@@ -21,11 +21,8 @@ static bool take_host_key(struct sealer *sealer, struct err *err)
 	sealer->host = host_key_ensure(sealer->home, &made, err);
 	if (!sealer->host)
 		return false;
-	if (!ed25519_fingerprint(ed25519_public(sealer->host), sealer->host_fingerprint))
-		return err_set(err, 0, "%s: cannot hash", what);
-	struct host_entry entry = {
-	    .event = HOST_EVENT_key, .fingerprint = sealer->host_fingerprint, .key = ed25519_public(sealer->host)};
-	return !made || host_log_append(sealer->home, &entry, sealer->host, err);
+	return ed25519_fingerprint(ed25519_public(sealer->host), sealer->host_fingerprint) ||
+	       err_set(err, 0, "%s: cannot hash", what);
 }
 
 static bool certify(struct sealer *sealer, enum key_use use, struct store_writer *store, struct digest *digest,

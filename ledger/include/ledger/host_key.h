@@ -15,7 +15,12 @@ struct ed25519_secret *host_key_load(const char *home, struct err *err);
 /* The same; one that is not there is made, exclusively, and synced. `made` says whether it was. */
 struct ed25519_secret *host_key_ensure(const char *home, bool *made, struct err *err);
 /*
- * Put a new key in place of the present one, which goes to keys/<fingerprint>.old; the caller has written to the host log
- * what replaces what before.
+ * A new key in three steps, so that whatever ends us in between loses none: it is written beside the present one, the host
+ * log is told (by the caller), and it takes the place of the present one, which is kept as keys/<fingerprint>.old.
  */
-bool host_key_replace(const char *home, const struct ed25519_secret *next, struct err *err);
+bool host_key_stage(const char *home, const struct ed25519_secret *next, struct err *err);
+bool host_key_promote(const char *home, struct err *err);
+/* One that was written and has not taken its place yet; NULL when there is none. */
+struct ed25519_secret *host_key_staged(const char *home);
+/* The present key, or an old one that was kept, by its fingerprint. */
+struct ed25519_secret *host_key_load_named(const char *home, const char *fingerprint, struct err *err);

@@ -36,8 +36,9 @@ struct host_entry {
 };
 
 /*
- * Append an entry, with a checkpoint that `signer` signs; durable when it returns. The log is made when there is none.
- * Refused when its last checkpoint does not fit what is in it.
+ * Append an entry, with a checkpoint that `signer` signs; durable when it returns. The log is made when there is none, and
+ * begins with the signer's key; `entry` may be NULL: then that is all. Refused when its last checkpoint does not fit what is
+ * in it, or when the last key that it knows is not the signer's.
  */
 bool host_log_append(const char *home, const struct host_entry *entry, const struct ed25519_secret *signer,
 		     struct err *err);
