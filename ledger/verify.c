@@ -18,7 +18,8 @@ const char *verdict_name(enum verdict verdict)
 	return (unsigned)verdict < sizeof(names) / sizeof(names[0]) ? names[verdict] : "unknown";
 }
 
-static void say(struct verifier *verifier, enum verdict verdict, const char *format, va_list arguments)
+static void __attribute__((format(printf, 3, 0)))
+say(struct verifier *verifier, enum verdict verdict, const char *format, va_list arguments)
 {
 	if (verifier->out->why[0])
 		return;
