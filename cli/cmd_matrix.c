@@ -270,7 +270,7 @@ static void append_run(struct buf *out, const struct matrix *matrix, struct aren
 	render_padded(out, BYTES("AT MOST"), CLASS_COLUMNS);
 	render_padded(out, BYTES("EFFECTS"), EFFECTS_COLUMNS);
 	render_padded(out, BYTES("REFUSED"), REFUSED_COLUMNS);
-	append_styled(out, STYLE_PLAIN, "WHAT\n");
+	buf_append_format(out, "WHAT%s\n", render_style(stdout, STYLE_PLAIN));
 	for (unsigned i = 0; i < MATRIX_COUNT; i++)
 		append_row(out, matrix, (enum matrix_id)i);
 	buf_append_text(out, "\nassure matrix says how each is captured, what it proves, and what it does not.\n"

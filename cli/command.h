@@ -22,6 +22,7 @@ extern const struct command command_effects;
 extern const struct command command_rm;
 extern const struct command command_gc;
 extern const struct command command_keys;
+extern const struct command command_matrix;
 extern const struct command command_log;
 extern const struct command command_export;
 extern const struct command command_import;

@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 #include "command.h"
-#include "matrix.h"
 #include "options.h"
 #include "render.h"
 

@@ -8,7 +8,6 @@
 #include "ledger/store.h"
 #include "os/table.h"
 
-extern const struct command command_matrix;
 
 enum matrix_id {
 #define COVERAGE(identifier, ...) MATRIX_##identifier,

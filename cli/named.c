@@ -51,7 +51,8 @@ bool named_run(const char *text, struct named_run *out, bool *malformed, struct 
 		       (run_folder(out->home, out->id, out->folder, sizeof(out->folder)) ||
 			err_set(err, ENAMETOOLONG, "run: %s", text));
 	if (!realpath(text, out->folder))
-		return err_set(err, errno, "run: %s", text);
+		return errno == ENOENT ? err_set(err, 0, "run: %s: no such run, and no such file", text)
+				       : err_set(err, errno, "run: %s", text);
 	const char *name = strrchr(out->folder, '/') + 1;
 	if (strlen(name) != RUN_ID_SIZE - 1) {
 		err_set(err, 0, "run: %s is no folder of a run", text);

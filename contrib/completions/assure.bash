@@ -10,7 +10,7 @@ _assure() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]:-} words='' i
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		words='trace runs show tree effects rm gc doctor version help'
+		words='trace runs show tree effects matrix verify receipt recover export import keys log rm gc doctor version help'
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 		return
 	fi
@@ -42,7 +42,18 @@ _assure() {
 	trace/--io-uring) words='deny allow' ;;
 	trace/--name | effects/--kind | effects/--path | effects/--pid | gc/--*) ;;
 	trace/*) words='--lens --results --wait --name --quiet --hash --io-uring --' ;;
-	effects/effects | show/* | tree/* | rm/*) words=$(_assure_runs) ;;
+	verify/--key | log/--since | export/--output | import/*) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
+	effects/effects | verify/verify | receipt/receipt | matrix/matrix | export/export | recover/* | show/* | tree/* | rm/*)
+		words=$(_assure_runs)
+		;;
+	verify/*) words='--key --json' ;;
+	receipt/*) words='--certificate' ;;
+	matrix/*) words='--json' ;;
+	export/*) words='--output' ;;
+	keys/keys) words='init show export rotate' ;;
+	keys/*) words='--json' ;;
+	log/log) words='head verify' ;;
+	log/*) words='--since --json' ;;
 	effects/*) words='--kind --path --pid --failed --json' ;;
 	gc/*) words='--older --keep --max-size' ;;
 	doctor/*) words='--json' ;;

@@ -184,7 +184,7 @@ run bash -c '"$ASSURE" effects first --json | true; exit ${PIPESTATUS[0]}' 2>err
 case $STATUS in 'exit 0' | 'exit 1' | 'exit 141') ;; *) fail "a reader that went away: $STATUS" ;; esac
 
 # --- the command line
-for command in trace runs show tree effects rm gc doctor version help; do
+for command in trace runs show tree effects matrix verify receipt recover export import keys log rm gc doctor version help; do
 	if [ $command != help ]; then
 		gives 0 "help $command" "$ASSURE" help $command
 		assert_contains "$(head -n 1 out)" "^usage: assure $command" "help $command"
