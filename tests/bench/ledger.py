@@ -35,11 +35,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     assure, programs = options.assure.resolve(), options.programs.resolve()
-    with tempfile.TemporaryDirectory(prefix="assure-bench-") as home:
+    with tempfile.TemporaryDirectory(prefix="assure-bench-") as home, \
+            tempfile.TemporaryDirectory(prefix="assure-bench-") as work:  # nobody traced may write where runs are
         environment = {**os.environ, "ASSURE_HOME": home}
-        (pathlib.Path(home) / "work").mkdir()
         subprocess.run([assure, "trace", "--quiet", "--name", "big", "--", programs / "open_close", "write",
-                        str(options.records)], env=environment, cwd=pathlib.Path(home) / "work", check=True)
+                        str(options.records)], env=environment, cwd=work, check=True)
         store = next(pathlib.Path(home, "runs").glob("*/run.sqlite"))
         verify = [assure, "verify", "big"]
         floor = [programs / "ledger_floor", "verify", store]
