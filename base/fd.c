@@ -145,3 +145,23 @@ bool fd_copy(int from, int to)
 	}
 	return sent == 0;
 }
+
+bool fd_place(int folder, const char *from, const char *to)
+{
+	struct stat status;
+
+	if (linkat(folder, from, folder, to, 0) == 0)
+		return unlinkat(folder, from, 0) == 0;
+	if (errno == EEXIST)
+		return false;
+	/* File systems without links, and then those that cannot do this either. */
+	if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0)
+		return true;
+	if (errno == EEXIST)
+		return false;
+	if (fstatat(folder, to, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+		errno = EEXIST;
+		return false;
+	}
+	return renameat(folder, from, folder, to) == 0;
+}

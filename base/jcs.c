@@ -21,6 +21,7 @@ struct node {
 struct parser {
 	const char *at, *end;
 	unsigned depth;
+	enum jcs_order order;
 	struct arena arena;
 	const char *why; /* static */
 };
@@ -273,6 +274,59 @@ static int compare_keys(const void *left, const void *right)
 	return a.size == b.size ? 0 : a.size < b.size ? -1 : 1;
 }
 
+/* ECMA-262 section 6.1.7: a number below 2^32 - 1 in its one decimal form. */
+static bool is_array_index(struct bytes key, uint64_t *value)
+{
+	return key.size <= 10 && text_decimal_parse(key, value) && *value < UINT32_MAX;
+}
+
+/* Less than zero where `left` is an index and `right` is none, or a larger one; `neither` when both are none. */
+static int compare_indices(const struct node *left, const struct node *right, bool *neither)
+{
+	uint64_t one = 0, other = 0;
+	bool one_index = is_array_index(left->key, &one), other_index = is_array_index(right->key, &other);
+
+	*neither = !one_index && !other_index;
+	if (one_index != other_index)
+		return one_index ? -1 : 1;
+	return one == other ? 0 : one < other ? -1 : 1;
+}
+
+static int compare_ecma_sorted(const void *left, const void *right)
+{
+	bool neither;
+	int order = compare_indices(*(struct node *const *)left, *(struct node *const *)right, &neither);
+
+	return neither ? compare_keys(left, right) : order;
+}
+
+static int compare_ecma_given(const void *left, const void *right)
+{
+	const struct node *one = *(struct node *const *)left, *other = *(struct node *const *)right;
+	bool neither;
+	int order = compare_indices(one, other, &neither);
+
+	/* Nodes come from one arena, each behind the one that was read before it. */
+	return !neither ? order : one < other ? -1 : one > other;
+}
+
+/* RFC 8785's order, in which equal names are neighbours; then, if it is another one that is wanted, that. */
+static bool sort_members(struct parser *parser, struct node **members, size_t count)
+{
+	qsort(members, count, sizeof(struct node *), compare_keys);
+	for (size_t i = 1; i < count; i++)
+		if (bytes_equal(members[i - 1]->key, members[i]->key))
+			return refuse(parser, "a name twice");
+	if (parser->order == JCS_RFC8785)
+		return true;
+	for (size_t i = 0; i < count; i++)
+		if (bytes_equal(members[i]->key, BYTES("__proto__")))
+			return refuse(parser, "a name that ECMAScript would lose");
+	qsort(members, count, sizeof(struct node *),
+	      parser->order == JCS_ECMA_SORTED ? compare_ecma_sorted : compare_ecma_given);
+	return true;
+}
+
 static void write_string(struct buf *out, struct bytes text)
 {
 	static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
@@ -305,14 +359,12 @@ static bool write_members(struct parser *parser, const struct node *node, struct
 		return refuse(parser, "too large");
 	for (struct node *child = node->first; child; child = child->next)
 		sorted[count++] = child;
-	if (object)
-		qsort(sorted, count, sizeof(struct node *), compare_keys);
+	if (object && !sort_members(parser, sorted, count))
+		return false;
 	buf_append_char(out, object ? '{' : '[');
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
 			buf_append_char(out, ',');
-		if (object && i > 0 && bytes_equal(sorted[i - 1]->key, sorted[i]->key))
-			return refuse(parser, "a name twice");
 		if (object) {
 			write_string(out, sorted[i]->key);
 			buf_append_char(out, ':');
@@ -346,8 +398,13 @@ static bool write_node(struct parser *parser, const struct node *node, struct bu
 
 bool jcs_write(struct bytes document, struct buf *out, struct err *err)
 {
+	return jcs_write_as(document, JCS_RFC8785, out, err);
+}
+
+bool jcs_write_as(struct bytes document, enum jcs_order order, struct buf *out, struct err *err)
+{
 	enum { DOCUMENT_MOST = 1 << 26, NODE_MOST = 2 * sizeof(struct node) };
-	struct parser parser = {.at = document.data, .end = document.data + document.size};
+	struct parser parser = {.at = document.data, .end = document.data + document.size, .order = order};
 	size_t before = out->size;
 
 	/* A value takes at least one byte, and one more between it and the next. */

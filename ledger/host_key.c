@@ -132,7 +132,7 @@ struct ed25519_secret *host_key_ensure(const char *home, bool *made, struct err 
 		return NULL;
 	}
 	/* Of two that begin at once one makes the key, and both use it. */
-	bool linked = linkat(folder, name, folder, KEY_FILE, 0) == 0;
+	bool linked = fd_place(folder, name, KEY_FILE);
 	int number = errno;
 	(void)unlinkat(folder, name, 0);
 	if (linked && fsync(folder) == 0) {
@@ -174,8 +174,8 @@ bool host_key_promote(const char *home, struct err *err)
 	/* One that cannot be read has no fingerprint, and is of no use to anybody. */
 	if (present && ed25519_fingerprint(ed25519_public(present), fingerprint)) {
 		(void)snprintf(old, sizeof(old), "%s.old", fingerprint);
-		if (linkat(folder, KEY_FILE, folder, old, 0) != 0 && errno != EEXIST)
-			good = err_set(err, errno, "%s: cannot keep the old one", what);
+		(void)unlinkat(folder, old, 0);
+		good = write_key(folder, old, present, err);
 	}
 	ed25519_free(present);
 	return good && ((renameat(folder, NEXT_FILE, folder, KEY_FILE) == 0 && fsync(folder) == 0) ||

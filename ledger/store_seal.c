@@ -21,16 +21,16 @@ bool store_digest(const char *home, const char *run, uint64_t *size, struct dige
 	return digest_of_file(fd, out, size, err) || err_context(err, "seal run: %s", file);
 }
 
-/* Written whole under another name, and then linked: a link never replaces what is there. */
+/* Written whole under another name, and then given its own, which never replaces what is there. */
 static bool write_and_link(int folder, struct bytes note)
 {
 	static const char name[] = STORE_SEAL ".new";
 	int fd CLEANUP_FD = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	bool good = fd >= 0 && fd_write_full(fd, note.data, note.size) && fsync(fd) == 0 &&
-		    linkat(folder, name, folder, STORE_SEAL, 0) == 0;
+		    fd_place(folder, name, STORE_SEAL);
 	int number = errno;
-	unlinkat(folder, name, 0);
+	(void)unlinkat(folder, name, 0);
 	good = good && fsync(folder) == 0;
 	if (!good && number)
 		errno = number;

@@ -28,6 +28,11 @@ ssize_t fd_read_full(int fd, void *data, size_t size);
 bool fd_write_full(int fd, const void *data, size_t size);
 /* Copy from where `from` stands to its end, with the kernel's help where it can. */
 bool fd_copy(int from, int to);
+/*
+ * Give a finished file of a folder its name, unless there is one of that name: false with EEXIST then. The old name is gone
+ * after success.
+ */
+bool fd_place(int folder, const char *from, const char *to);
 /* Read a small file relative to `directory` into `data` (at most size-1 bytes, NUL-terminated). -1 with errno; EFBIG
    when it holds more, EINVAL when it is not a regular file (one that blocks could stop a whole tree). */
 ssize_t fd_read_file(int directory, const char *path, char *data, size_t size);

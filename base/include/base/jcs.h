@@ -31,3 +31,11 @@ struct bytes jcs_member(struct bytes document, const char *key);
  * numbers beyond the range of a double, nesting beyond JCS_DEPTH_LIMIT, anything behind the value.
  */
 bool jcs_write(struct bytes document, struct buf *out, struct err *err);
+
+/*
+ * The same in the order of ECMAScript's JSON.stringify, where members whose names are array indices (0 to 2^32 - 2) come
+ * first, by number, whatever else orders them: the others by UTF-16 code units (what SignedEnvelopes sign), or as they
+ * were given (what is hashed of an envelope as a whole). The name __proto__ is refused: who reads it there may lose it.
+ */
+enum jcs_order { JCS_RFC8785, JCS_ECMA_SORTED, JCS_ECMA_GIVEN };
+bool jcs_write_as(struct bytes document, enum jcs_order order, struct buf *out, struct err *err);
