@@ -255,7 +255,7 @@ static bool append_entry(struct append *append, const struct host_entry *entry, 
 	char fingerprint[ED25519_FINGERPRINT_SIZE];
 
 	if (!run_sql(append,
-		     "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; BEGIN IMMEDIATE;"
+		     "PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=FULL; BEGIN IMMEDIATE;"
 		     "CREATE TABLE IF NOT EXISTS entries(seq INTEGER PRIMARY KEY, run TEXT, event TEXT NOT NULL,"
 		     " json BLOB NOT NULL, leaf BLOB NOT NULL);"
 		     "CREATE INDEX IF NOT EXISTS by_run ON entries(run);"
@@ -301,8 +301,6 @@ bool host_log_append(const char *home, const struct host_entry *entry, const str
 	bool good = sqlite3_open_v2(file, &append.db, flags, NULL) == SQLITE_OK || failed(&append, err);
 	if (good) {
 		sqlite3_busy_timeout(append.db, PATIENCE_MS);
-		/* One sync an entry: what the log holds need not be in the file as well. */
-		sqlite3_db_config(append.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 		good = append_entry(&append, entry, signer, err);
 		if (!good && !sqlite3_get_autocommit(append.db))
 			sqlite3_exec(append.db, "ROLLBACK", NULL, NULL, NULL);

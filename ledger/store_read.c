@@ -238,12 +238,11 @@ static bool load_summary(struct run *run, int version, bool running, struct err 
 	       count(run, "SELECT count(*) FROM records WHERE type='assure.effect/1'", &summary->effects, err);
 }
 
-static bool open_run(struct run *run, const char *home, const char *id, struct err *err)
+static bool open_run(struct run *run, const char *folder, const char *id, struct err *err)
 {
 	int version = 0;
 	strcpy(run->summary.id, id);
-	if (!store_path(run->folder, err, home, "runs", id, NULL) ||
-	    !store_path(run->file, err, run->folder, STORE_FILE, NULL))
+	if (!store_path(run->folder, err, folder, NULL) || !store_path(run->file, err, run->folder, STORE_FILE, NULL))
 		return false;
 	/* Before the file is read: a scribe that ends in between has then already written that it did. */
 	bool running = store_is_locked(run->folder);
@@ -261,18 +260,24 @@ static bool open_run(struct run *run, const char *home, const char *id, struct e
 	return load_summary(run, version, running, err);
 }
 
-static struct run *open_by_id(const char *home, const char *id, struct err *err)
+struct run *run_open_folder(const char *folder, const char *id, struct err *err)
 {
 	struct run *run = calloc(1, sizeof(*run));
 	if (!run) {
 		err_set(err, ENOMEM, "%s", what);
 		return NULL;
 	}
-	if (!open_run(run, home, id, err)) {
+	if (!open_run(run, folder, id, err)) {
 		run_close(run);
 		return NULL;
 	}
 	return run;
+}
+
+static struct run *open_by_id(const char *home, const char *id, struct err *err)
+{
+	char folder[STORE_PATH_SIZE];
+	return store_path(folder, err, home, "runs", id, NULL) ? run_open_folder(folder, id, err) : NULL;
 }
 
 struct run *run_open(const char *home, const char *which, struct err *err)

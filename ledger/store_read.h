@@ -5,6 +5,8 @@
 
 #include "store_file.h"
 
+/* The run in this folder. */
+struct run *run_open_folder(const char *folder, const char *id, struct err *err);
 /* The file of an open run; borrowed. `file` receives its path. */
 sqlite3 *run_database(const struct run *run, const char **file);
 /* Every run's id, in no order. No runs yet is no error. */

@@ -27,8 +27,8 @@ static bool write_and_link(int folder, struct bytes note)
 	static const char name[] = STORE_SEAL ".new";
 	int fd CLEANUP_FD = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	bool good = fd >= 0 && fd_write_full(fd, note.data, note.size) && fsync(fd) == 0 &&
-		    fd_place(folder, name, STORE_SEAL);
+	bool good =
+	    fd >= 0 && fd_write_full(fd, note.data, note.size) && fsync(fd) == 0 && fd_place(folder, name, STORE_SEAL);
 	int number = errno;
 	(void)unlinkat(folder, name, 0);
 	good = good && fsync(folder) == 0;

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "ledger/host_log.h"
+#include "store_read.h"
 #include "verify_state.h"
 
 const char *verdict_name(enum verdict verdict)
@@ -60,19 +61,26 @@ bool verify_fault_sqlite(struct verifier *verifier)
 			    verifier->db ? sqlite3_errmsg(verifier->db) : "out of memory");
 }
 
+/* A run that was not brought to rest is read as every reader does, with the log beside it. */
+static bool open_unsealed(struct verifier *verifier)
+{
+	struct err err = {.number = 0};
+	const char *file;
+
+	verifier->run = run_open_folder(verifier->request->folder, verifier->request->run, &err);
+	if (!verifier->run)
+		return verify_fault(verifier, VERDICT_UNREADABLE, "%s", err.text);
+	verifier->db = run_database(verifier->run, &file);
+	return true;
+}
+
 /* As it stands, without its log, when the seal says what it is: what a log beside it would add is not sealed. */
-static bool open_store(struct verifier *verifier)
+static bool open_sealed(struct verifier *verifier)
 {
 	CLEANUP_BUF struct buf uri = {.limit = 4 * STORE_PATH_SIZE};
 	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
-	sqlite3_stmt *row = NULL;
-	struct stat status;
-	int version = 0;
 
-	if (!store_path(verifier->file, NULL, verifier->request->folder, STORE_FILE, NULL) ||
-	    lstat(verifier->file, &status) != 0 || !S_ISREG(status.st_mode))
-		return verify_fault(verifier, VERDICT_UNREADABLE, "%s: there is no such file", verifier->file);
-	store_uri(verifier->file, verifier->seal.has_store ? "immutable=1" : "mode=ro", &uri);
+	store_uri(verifier->file, "immutable=1", &uri);
 	if (uri.failed || sqlite3_open_v2(uri.data, &verifier->db, flags, NULL) != SQLITE_OK)
 		return verify_fault_sqlite(verifier);
 	sqlite3_busy_timeout(verifier->db, 5000);
@@ -80,8 +88,16 @@ static bool open_store(struct verifier *verifier)
 	sqlite3_db_config(verifier->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 	sqlite3_db_config(verifier->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 	sqlite3_db_config(verifier->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	return true;
+}
+
+static bool check_version(struct verifier *verifier)
+{
+	sqlite3_stmt *row = NULL;
+	int version = 0;
 	bool good = sqlite3_prepare_v2(verifier->db, "PRAGMA user_version", -1, &row, NULL) == SQLITE_OK &&
 		    sqlite3_step(row) == SQLITE_ROW;
+
 	if (good)
 		version = sqlite3_column_int(row, 0);
 	sqlite3_finalize(row);
@@ -94,6 +110,16 @@ static bool open_store(struct verifier *verifier)
 	return version >= SCHEMA_SEALED ||
 	       verify_fault(verifier, VERDICT_UNREADABLE, "%s: written by an assure that did not sign records",
 			    verifier->file);
+}
+
+static bool open_store(struct verifier *verifier)
+{
+	struct stat status;
+
+	if (!store_path(verifier->file, NULL, verifier->request->folder, STORE_FILE, NULL) ||
+	    lstat(verifier->file, &status) != 0 || !S_ISREG(status.st_mode))
+		return verify_fault(verifier, VERDICT_UNREADABLE, "%s: there is no such file", verifier->file);
+	return (verifier->seal.has_store ? open_sealed(verifier) : open_unsealed(verifier)) && check_version(verifier);
 }
 
 static bool is_named(const struct verifier *verifier)
@@ -157,7 +183,10 @@ void verify_run(const struct verify_request *request, struct verification *out)
 		run_steps(&verifier);
 	else
 		verify_fault(&verifier, VERDICT_UNREADABLE, "%s", err.text);
-	sqlite3_close(verifier.db);
+	if (verifier.run)
+		run_close(verifier.run);
+	else
+		sqlite3_close(verifier.db);
 	hasher_free(verifier.hasher);
 	note_free(&verifier.seal.note);
 	buf_free(&verifier.seal.bytes);

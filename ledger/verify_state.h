@@ -20,7 +20,8 @@ struct seal {
 struct verifier {
 	const struct verify_request *request;
 	struct verification *out;
-	sqlite3 *db;           /* owned */
+	sqlite3 *db;           /* of `run`, or owned */
+	struct run *run;       /* owned; NULL when the file is read as it stands */
 	struct hasher *hasher; /* owned */
 	char file[STORE_PATH_SIZE];
 	char origin[sizeof("assure.run/") + RUN_ID_SIZE];

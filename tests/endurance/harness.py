@@ -273,7 +273,15 @@ class Place:
                                **self.identity.arguments())
         text = shown.stdout.decode(errors="replace")
         same(0, shown.returncode, f"{what}: status of show ({text[-300:]})")
+        self.verify(what, re.search(r"^ended .*incomplete", text, re.M) is not None, state)
         return text
+
+    def verify(self, what, incomplete, state=None):
+        """Whatever happened, the run is intact as far as it reaches, and never complete when it is not."""
+        done = subprocess.run([self.assure(), "verify", "last"], env=self.environment(state), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=60,
+                              **self.identity.arguments())
+        same(2 if incomplete else 0, done.returncode, f"{what}: verify ({done.stdout.decode(errors='replace')[-600:]})")
 
     def records(self, state=None):
         """Each effect, as `assure effects --json` says it."""
