@@ -92,31 +92,43 @@ static int64_t read_pointers(struct reading *reading, uint64_t address, uint64_t
 	return count;
 }
 
-/* A piece of the task's memory: the strings of a vector mostly lie side by side, and one read serves many. */
-struct window {
-	uint64_t start;
-	size_t size;
-	char data[PAGE];
+/*
+ * Pages of the task's memory: the strings of a vector lie side by side, or are strewn over a few pages of a heap, and one
+ * read serves many.
+ */
+enum { WINDOWS = 8 };
+
+struct windows {
+	size_t next; /* to be replaced */
+	struct window {
+		uint64_t start;
+		bool filled;
+	} pages[WINDOWS];
+	char data[WINDOWS][PAGE];
 };
 
-/* The string at `address` when it ends inside the window, which is moved there first if need be. */
-static bool window_string(struct reading *reading, struct window *window, uint64_t address, struct bytes *out)
+static const char *windows_page(struct reading *reading, struct windows *windows, uint64_t start)
 {
-	for (int tries = 0; tries < 2; tries++) {
-		if (address >= window->start && address - window->start < window->size) {
-			size_t offset = (size_t)(address - window->start);
-			const char *end = memchr(window->data + offset, 0, window->size - offset);
-			if (end) {
-				*out = (struct bytes){window->data + offset, (size_t)(end - window->data) - offset};
-				return true;
-			}
-		}
-		window->start = address;
-		window->size = PAGE - (size_t)(address % PAGE);
-		if (memory_read(reading->target->memory, address, window->data, window->size) != 0)
-			window->size = 0;
-	}
-	return false;
+	for (size_t i = 0; i < WINDOWS; i++)
+		if (windows->pages[i].filled && windows->pages[i].start == start)
+			return windows->data[i];
+	size_t place = windows->next++ % WINDOWS;
+	bool read = memory_read(reading->target->memory, start, windows->data[place], PAGE) == 0;
+	windows->pages[place] = (struct window){start, read};
+	return read ? windows->data[place] : NULL;
+}
+
+/* The string at `address` when it ends on its page. */
+static bool window_string(struct reading *reading, struct windows *windows, uint64_t address, struct bytes *out)
+{
+	size_t offset = (size_t)(address % PAGE);
+	const char *page = windows_page(reading, windows, address - offset);
+	const char *end = page ? memchr(page + offset, 0, PAGE - offset) : NULL;
+
+	if (!end)
+		return false;
+	*out = (struct bytes){page + offset, (size_t)(end - page) - offset};
+	return true;
 }
 
 /* As much of a vector of strings as a record can hold. */
@@ -137,11 +149,14 @@ static struct bytes *read_vector(struct reading *reading, uint64_t address, size
 	*total = (uint64_t)count;
 	size_t limit = count > VECTOR_COUNT_LIMIT ? VECTOR_COUNT_LIMIT : (size_t)count;
 	struct bytes *items = arena_alloc(arena, (limit + 1) * sizeof(*items));
-	struct window window = {0};
+	struct windows windows;
+	/* Not the pages themselves, which would take longer than to read them. */
+	windows.next = 0;
+	memset(windows.pages, 0, sizeof(windows.pages));
 	size_t used = 0;
 	for (size_t i = 0; items && i < limit && used < VECTOR_BYTES_LIMIT; i++) {
 		struct bytes text;
-		items[i] = window_string(reading, &window, pointers[i], &text)
+		items[i] = window_string(reading, &windows, pointers[i], &text)
 			       ? arena_copy(arena, text)
 			       : reading_string(reading, pointers[i], STRING_LIMIT);
 		if (!items[i].data)

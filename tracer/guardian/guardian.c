@@ -21,7 +21,7 @@
 enum {
 	SCRIBE_START_MS = 10000,
 	SCRIBE_CLOSE_MS = 120000,
-	REAP_TRIES = 500,
+	REAP_MS = 1000,
 };
 
 static void set_reason(struct guardian *guardian, const char *reason)
@@ -52,7 +52,7 @@ static bool monitor_is_done(const struct guardian *guardian)
 {
 	int status = 0;
 
-	for (int tries = 0; guardian->outcome->detached && tries < REAP_TRIES; tries++) {
+	for (int tries = 0; guardian->outcome->detached && tries < REAP_MS / 2; tries++) {
 		if (waitpid(guardian->monitor, &status, WNOHANG) == guardian->monitor)
 			return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 		(void)poll(NULL, 0, 2);
@@ -247,11 +247,8 @@ static void reap_helpers(const struct guardian *guardian)
 	const pid_t helpers[] = {guardian->scribe, guardian->monitor};
 
 	for (size_t i = 0; i < 2; i++)
-		for (int tries = 0; helpers[i] > 0 && tries < REAP_TRIES; tries++) {
-			if (waitpid(helpers[i], NULL, WNOHANG) != 0)
-				break;
-			(void)poll(NULL, 0, 2);
-		}
+		if (helpers[i] > 0)
+			(void)tree_reap(helpers[i], REAP_MS);
 }
 
 static void close_run(struct guardian *guardian, bool complete)

@@ -34,9 +34,7 @@ static bool prepare(struct guardian *guardian, struct err *err)
 	if (!procfs_open(err) || !probe_required(err) ||
 	    !guardian_find_command(config->argv[0], guardian->program, sizeof(guardian->program), err))
 		return false;
-	if (!notify_check_sizes(err) || !filter_build(&guardian->filter, config->lens, err))
-		return false;
-	if (!store_new_run_id(guardian->outcome->run, err) ||
+	if (!notify_check_sizes(err) || !store_new_run_id(guardian->outcome->run, err) ||
 	    !describe_run(config, guardian->outcome->run, &guardian->about, err))
 		return false;
 	guardian->ring = ring_create(RING_SIZE, err);
@@ -195,7 +193,9 @@ bool guardian_start(struct guardian *guardian, struct err *err)
 	/* When the monitor dies its orphans have to come to somebody who ends them. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	(void)prctl(PR_SET_NAME, "assure-guardian");
-	if (!start_scribe(guardian, err) || !await_scribe(guardian, err) || !start_monitor(guardian, err))
+	/* To build the filter takes about as long as the scribe takes to open the run. */
+	if (!start_scribe(guardian, err) || !filter_build(&guardian->filter, guardian->config->lens, err) ||
+	    !await_scribe(guardian, err) || !start_monitor(guardian, err))
 		return false;
 	canary_start(&guardian->canary);
 	/* Everything that has to be dumpable was forked by now. */

@@ -17,7 +17,7 @@
 #include "os/tree.h"
 #include "session.h"
 
-enum { ENDS_WAIT_NS = 500000000, KEEPER_TRIES = 100, ALIVE_NOTE_NS = 2000000000 };
+enum { ENDS_WAIT_NS = 500000000, KEEPER_MS = 200, ALIVE_NOTE_NS = 2000000000 };
 
 static void tell(struct session *session, enum message_type type, uint64_t number, struct bytes text)
 {
@@ -274,8 +274,7 @@ static void close_run(struct session *session)
 	ring_finish(monitor->config->ring);
 	performers_stop(&monitor->performers);
 	/* Its processor time, which is the tree's, becomes ours, and with us the guardian's. */
-	for (int tries = 0; tries < KEEPER_TRIES && waitpid(session->starting.keeper, NULL, WNOHANG) == 0; tries++)
-		(void)poll(NULL, 0, 2);
+	(void)tree_reap(session->starting.keeper, KEEPER_MS);
 	tell(session, MESSAGE_tree_ended, session->tree_was_ended, bytes_of(session->why));
 }
 

@@ -1,6 +1,5 @@
 #include "namespaces.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "os/procfs.h"
@@ -18,21 +17,12 @@ static const struct {
     {"ns/uts", "ns/uts", "CLONE_NEWUTS"},
 };
 
-/* From the link's text, "net:[4026531840]": following it would have the kernel make the object behind it each time. */
-static uint64_t inode_of(int task, const char *name)
-{
-	char text[64];
-	const char *number = procfs_link(task, name, text, sizeof(text)) > 0 ? strchr(text, '[') : NULL;
-
-	return number ? strtoull(number + 1, NULL, 10) : 0;
-}
-
 void namespaces_read(int task, bool newborn, struct namespaces *out)
 {
 	for (size_t i = 0; i < NAMESPACE_TYPES; i++) {
-		out->own[i] = inode_of(task, types[i].own);
+		out->own[i] = procfs_namespace(task, types[i].own);
 		bool same = newborn || strcmp(types[i].own, types[i].children) == 0;
-		out->born_into[i] = same ? out->own[i] : inode_of(task, types[i].children);
+		out->born_into[i] = same ? out->own[i] : procfs_namespace(task, types[i].children);
 		/* Not created yet: the pid namespace that unshare(2) asked for comes with the first child. */
 		if (out->born_into[i] == 0 && strcmp(types[i].own, types[i].children) != 0)
 			out->born_into[i] = UINT64_MAX;

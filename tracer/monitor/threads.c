@@ -121,12 +121,8 @@ bool thread_is_current(const struct thread *thread)
 
 static bool namespace_of(int task, const char *name, uint64_t *inode)
 {
-	struct stat status;
-
-	if (fstatat(task, name, &status, 0) != 0)
-		return false;
-	*inode = status.st_ino;
-	return true;
+	*inode = procfs_namespace(task, name);
+	return *inode != 0;
 }
 
 static bool root_of(int directory, const char *name, struct statx *status)

@@ -305,8 +305,9 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 	bool context = changes_context(decoded);
 	if (decoded->count > 0 && decoded->effects->kind == EFFECT_priv_landlock)
 		atomic_store(&monitor->protection.scoped, true);
+	bool exec = row->handling == HANDLING_exec;
 	/* Marks change what lineage rests on; an exec whose end is not seen may change the program. */
-	if ((row->special == SPECIAL_mark || row->handling == HANDLING_exec) && thread->process)
+	if ((row->special == SPECIAL_mark || (exec && decoded->facts.exists)) && thread->process)
 		thread->process->refresh = true;
 	if (row->effect == EFFECT_proc_trace && syscall_number(row) == SYS_ptrace)
 		hold_make_way(monitor, act->stop, decoded);
@@ -316,14 +317,18 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 		act->never_wait = true;
 	thread->never_wait = false;
 	/* The kernel loads the program, from a file system that may be of the tree itself. */
-	if (row->handling == HANDLING_exec && decoded->facts.exists && !decoded->facts.local)
+	if (exec && decoded->facts.exists && !decoded->facts.local)
 		workers_hand_over(monitor);
 	act_begin(&monitor->actor, act);
 	decoded_release(decoded);
+	/* One that is answered with an error by us is never made: a search along PATH leaves everything as it was. */
+	exec = exec && act->pending != PENDING_ERROR;
+	if (exec && thread->process)
+		thread->process->refresh = true;
 	if (changes_rights(decoded))
 		thread->stands = false;
 	if (act->pending == PENDING_CONTINUE)
-		note_unseen(monitor, thread, context, row->handling == HANDLING_exec);
+		note_unseen(monitor, thread, context, exec);
 	if (syscall_number(row) == SYS_umask)
 		note_umask(monitor, act);
 	if (act->executed)
@@ -345,7 +350,7 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 		thread->settled = false;
 	}
 	/* Whatever becomes of an exec, this memory may be another program's from here on. */
-	if (row->handling == HANDLING_exec) {
+	if (exec) {
 		lock(monitor);
 		/* The executing thread takes its group's number. */
 		threads_drop_program(&monitor->threads, act->stop->tid);

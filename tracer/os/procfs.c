@@ -198,6 +198,15 @@ ssize_t procfs_link(int task, const char *name, char *out, size_t size)
 	return length;
 }
 
+/* From the link's text, "net:[4026531840]": following it would have the kernel make the object behind it each time. */
+uint64_t procfs_namespace(int task, const char *name)
+{
+	char text[64];
+	const char *number = procfs_link(task, name, text, sizeof(text)) > 0 ? strchr(text, '[') : NULL;
+
+	return number ? strtoull(number + 1, NULL, 10) : 0;
+}
+
 int procfs_umask(int task)
 {
 	char text[512]; /* the second line, behind a name of at most 64 bytes */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,11 +35,11 @@ static bool read_groups(const char *list, struct rights *rights)
 
 bool rights_read(int task, struct rights *rights)
 {
-	struct stat space;
-
-	if (!rights_read_ids(task, rights) || fstatat(task, "ns/user", &space, 0) != 0)
+	if (!rights_read_ids(task, rights))
 		return false;
-	rights->user_namespace = space.st_ino;
+	rights->user_namespace = procfs_namespace(task, "ns/user");
+	if (rights->user_namespace == 0)
+		return false;
 	/* Without a labelling security module it cannot be read. */
 	if (!procfs_read(task, "attr/current", rights->label, sizeof(rights->label)))
 		rights->label[0] = 0;

@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,4 +118,18 @@ void tree_end(const pid_t *spared, int spared_count)
 			;
 		(void)poll(NULL, 0, PAUSE_MS);
 	}
+}
+
+bool tree_reap(pid_t child, int timeout_ms)
+{
+	pid_t reaped = waitpid(child, NULL, WNOHANG);
+
+	/* Ended already, or somebody else took its end. */
+	if (reaped != 0)
+		return reaped == child;
+	int pidfd CLEANUP_FD = pidfd_open(child, 0);
+	struct pollfd end = {pidfd, POLLIN, 0};
+	/* Without a descriptor there is nothing to sleep on but the clock. */
+	(void)poll(&end, pidfd >= 0, timeout_ms);
+	return waitpid(child, NULL, WNOHANG) == child;
 }

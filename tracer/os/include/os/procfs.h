@@ -52,6 +52,8 @@ int procfs_exit_status(int task);
 bool procfs_signal_pending(int task);
 /* The text of a link (exe, cwd, root, fd/N) below `task`. Length, or -1 with errno. */
 ssize_t procfs_link(int task, const char *name, char *out, size_t size);
+/* The inode of a namespace by its link below `task` (ns/mnt); 0 when it cannot be read. */
+uint64_t procfs_namespace(int task, const char *name);
 /* Is this capability (CAP_*) among our effective ones? */
 bool procfs_has_capability(int capability);
 /* Where a descriptor of our own leads. */
