@@ -5,14 +5,17 @@
     run.py --cache DIR --assure BIN [--prepare] [--quick] [--only SUITE]... [--user] [--table]
 
 --prepare fetches what Debian has as source or package, and builds it below DIR; nothing is installed. What a suite needs
-and is not there is said, and that suite is skipped. --quick: a part that takes about two minutes and
-builds nothing. --user: everything, assure too, as an account without rights; without it as root, but for programs that refuse to be root's. --only takes the
-name of a suite or a pattern of names of tests, as in cpython/test_os. --table prints only the table.
+and is not there is said, and that suite is skipped. --quick: a part that takes about two minutes and builds nothing.
+--user: everything, assure too, as an account without rights; without it as root, but for programs that refuse to be
+root's. --only takes the name of a suite or a pattern of names of tests, as in cpython/test_os. --table prints only the
+table.
 
 A case that differs runs natively and under assure up to three times more. One that is not the same each time natively is
 flaky; one that differs in one of at least three runs under assure differs `once`, which is said and is no failure.
 exceptions.txt says what may differ, why, and how often at most; any other difference, and a test that ends only
-at its time limit under assure, is a failure. So is a suite of which no case passes natively: it compares nothing.
+at its time limit under assure, is a failure. --control: a supervisor that lets every call go on (bare_supervisor): what
+is the same under it as natively is no exception, whatever the list says. A suite of which no case passes natively is a
+failure too: it compares nothing.
 
 As root, the tests run in mount, host name, IPC and network namespaces of this program's own.
 """
@@ -104,6 +107,12 @@ class Exceptions:
 NAMES = {"differs": "changed", "sometimes": "once", "flaky natively": "flaky", "same": "same"}
 
 
+def only_under_assure(runs, case):
+    control = [verdict.get(case, "none") for verdict in runs.get("control", ())]
+    native = [verdict.get(case, "none") for verdict in runs["native"]]
+    return bool(control) and all(verdict in native for verdict in control)
+
+
 def judge(name, runs, exceptions):
     """State per case: same, flaky, once, excepted, changed, hung."""
     states = compare.states_of_cases(runs)
@@ -115,7 +124,7 @@ def judge(name, runs, exceptions):
             state = "hung"
         else:
             state = NAMES[state]
-        if state in ("changed", "hung") and exceptions.permit(f"{name}/{case}"):
+        if state in ("changed", "hung") and not only_under_assure(runs, case) and exceptions.permit(f"{name}/{case}"):
             state = "excepted"
         judged[case] = state
     # The status of the whole follows from its cases.
@@ -136,6 +145,7 @@ class Report:
         self.counts = collections.defaultdict(collections.Counter)
         self.ratios = collections.defaultdict(list)
         self.problems = []
+        self.skipped = {}
         self.rows = []
 
     def take(self, result):
@@ -174,6 +184,8 @@ class Report:
             total.update(counts)
             if not counts["pass"]:
                 self.problems.append(f"{suite}: not one case passes natively, so nothing was compared")
+        for suite, reason in self.skipped.items():
+            print(f"{suite:<14}   skipped: {reason}")
         print(f"{'total':<14}" + "".join(f"{total[column]:>10}" for column in COLUMNS))
         for problem in self.problems:
             print(problem)
@@ -208,14 +220,14 @@ def shared_cache(base, cache):
     return where
 
 
-def collect(options, cache):
+def collect(options, cache, report):
     tests = []
     for suite in chosen_suites(options):
         reason = skip_reason(suite, options)
         if not reason and suite.prepare and not suite.prepare.ready(cache):
             reason = "not prepared"
         if reason:
-            print(f"skip: {suite.name}: {reason}")
+            report.skipped[suite.name] = reason
         else:
             tests += [test for test in suite.tests(cache) if wanted(test, suite, options)]
     return tests
@@ -226,9 +238,9 @@ def compare_all(options):
     who = account().pw_name if options.user and os.geteuid() == 0 else None
     with compare.Base("assure-transparency-") as base:
         cache = shared_cache(base, options.cache)
-        columns = compare.wrappers(base, options.assure, options.results)
+        columns = compare.wrappers(base, options.assure, options.results, options.control)
         setting = compare.Setting(base, columns, TIME_LIMIT, SLOWER, compare.any_case_differs, who)
-        compare.run_all(collect(options, cache), setting, options.jobs, report.take)
+        compare.run_all(collect(options, cache, report), setting, options.jobs, report.take)
     if options.json:
         options.json.write_text(json.dumps(report.rows, indent=1), encoding="utf-8")
     return report.table()
@@ -246,6 +258,7 @@ def main():
     parser.add_argument("--cache", type=pathlib.Path, required=True, help="where archives and builds are kept")
     parser.add_argument("--prepare", action="store_true", help="fetch and build what is missing in the cache")
     parser.add_argument("--assure", help="the program under test")
+    parser.add_argument("--control", help="a supervisor that changes nothing, for what exceptions.txt permits")
     parser.add_argument("--only", action="append", metavar="SUITE", help="a suite, or a pattern of tests; may be repeated")
     parser.add_argument("--quick", action="store_true", help="the part that takes two minutes")
     parser.add_argument("--user", action="store_true", help="as an account without rights")

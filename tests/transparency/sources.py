@@ -2,6 +2,7 @@
 
 import collections
 import concurrent.futures
+import functools
 import hashlib
 import pathlib
 import platform
@@ -33,8 +34,9 @@ def digest(path):
     return sha.hexdigest()
 
 
+@functools.lru_cache(maxsize=1)  # of other suites the lists take the place of these
 def own_lists(cache, suites):
-    """The machine's Debian archive, as source too, in these suites. Returns apt's options."""
+    """The lists of the machine's Debian archive, as source too, in these suites. Returns apt's options."""
     archives = run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(CODENAME)|$(REPO_URI)",
                     "Created-By: Packages"])
     codename = platform.freedesktop_os_release().get("VERSION_CODENAME")
@@ -47,8 +49,10 @@ def own_lists(cache, suites):
     (folder / "suites.sources").write_text(
         f"Types: deb deb-src\nURIs: {addresses[0]}\nSuites: {' '.join(sorted(suites))}\nComponents: main\n"
         "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n", encoding="utf-8")
-    return ["-o", f"Dir::Etc::SourceList={folder}/suites.sources", "-o", "Dir::Etc::SourceParts=/nonexistent",
-            "-o", f"Dir::State::Lists={folder}/lists", "-o", "APT::Sandbox::User=root"]
+    options = ["-o", f"Dir::Etc::SourceList={folder}/suites.sources", "-o", "Dir::Etc::SourceParts=/nonexistent",
+               "-o", f"Dir::State::Lists={folder}/lists", "-o", "APT::Sandbox::User=root"]
+    run(["apt-get", *options, "update"])
+    return options
 
 
 def fetch(cache, source, suites=()):
@@ -61,8 +65,7 @@ def fetch(cache, source, suites=()):
                      if path.suffix != ".asc" and digest(path) == source.sha256), None)
     if found := wanted():
         return found
-    options = own_lists(cache, {source.suite, *suites})
-    run(["apt-get", *options, "update"])
+    options = own_lists(cache, frozenset((source.suite, *suites)))
     which = f"{source.package}={source.version}" if source.version else f"{source.package}/{source.suite}"
     run(["apt-get", *options, "source", "--download-only", "--tar-only", which], cwd=folder)
     if found := wanted():
@@ -84,8 +87,7 @@ def packages(cache, suite, names, folder):
     """Debian packages, unpacked below a folder and not installed: nothing is started, and the machine stays as it is."""
     archives = cache / "archives"
     archives.mkdir(parents=True, exist_ok=True)
-    options = own_lists(cache, {suite})
-    run(["apt-get", *options, "update"])
+    options = own_lists(cache, frozenset((suite,)))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name in names:

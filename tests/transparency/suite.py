@@ -54,7 +54,7 @@ class Prepared:
 
 class FromSource(Prepared):
     def __init__(self, package, sha256, folder, build):
-        super().__init__(folder, sha256)
+        super().__init__(folder, f"{sha256} {build.__name__}")
         # The revision of the package is left open: it changes with Debian's point releases, and the archive does not.
         self.source, self.build = Source(package, "", DEBIAN, sha256, folder), build
 
@@ -102,6 +102,10 @@ def read_steps(status, output):
     for name, printed, code in re.findall(rf"^{MARK} ([^\n]*)\n(.*?)^{MARK}-ends (\d+)$", output, re.M | re.S):
         cases[name] = f"{code}: {masked(printed)}"
     return cases
+
+
+# For `before`. Waits for a condition, and says when it did not come true.
+UNTIL = 'until_() { for _ in $(seq 300); do eval "$1" >/dev/null 2>&1 && return; sleep 0.1; done; echo "never: $1"; return 1; }\n'
 
 
 def steps(name, cases, before="", apart=False, **how):

@@ -2,7 +2,7 @@
 
 import pathlib
 
-from suite import Suite, steps
+from suite import Suite, UNTIL, steps
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 
@@ -47,33 +47,36 @@ def tests_of_gdb(cache):
 
 def tests_of_strace(cache):
     del cache
-    calls = "sed -E 's/^(\\[pid +)?[0-9]+\\]? +//; s/[0-9]+/N/g'"
+    calls = "sed -E 's/^(\\[pid +)?[0-9]+\\]? +//; s/, si_utime=[^}]*//; s/[0-9]+/N/g'"
     yield steps("strace/options", {
         "one": "strace -o out -e trace=mkdir,mkdirat,unlink,unlinkat,rmdir sh -c 'mkdir d; rmdir d'; cat out",
         "follows": f"strace -f -o out -e trace=mkdir,rmdir,unlinkat sh -c 'mkdir d; rmdir d; exit 3'; echo $?; {calls} out",
         "per process": "strace -ff -o each sh -c 'true; /bin/true; /bin/true'; ls each.* | wc -l",
         "counts": "strace -f -c -o out sh -c 'mkdir d; rmdir d'; grep -oE 'mkdir|rmdir|execve' out | sort | uniq",
         "filter": f"strace -f --seccomp-bpf -o out -e trace=mkdir,rmdir sh -c 'mkdir d; rmdir d'; echo $?; {calls} out",
-        "paths": f"strace -f -y -P $PWD/f -o out sh -c 'echo x >f'; {calls} out | grep -c openat",
+        "paths": f"strace -f -y -P $PWD/f -o out sh -c 'echo x >$PWD/f'; {calls} out | grep -c openat",
         "injects": "strace -o out -e inject=mkdir:error=ENOSPC mkdir d; ls -d d",
         "injects a value": "strace -o out -e inject=rmdir:retval=0 rmdir never; echo $?",
         "injects a signal": "strace -o out -e inject=mkdir:signal=TERM mkdir d; echo $?; ls -d d",
         "delays": "strace -o out -e inject=mkdir:delay_enter=1000 mkdir d && ls -d d",
-        "attaches": "sleep 3 & p=$!; sleep 0.3; timeout 1 strace -o out -p $p; kill $p; wait $p; echo $?",
-        "daemonized": "strace -D -o out sh -c 'echo word'; sleep 0.5; grep -c execve out",
+        "attaches": "sleep 60 & p=$!; strace -o out -p $p 2>said & s=$!; until_ 'grep attached said'; kill $s; wait $s; "
+                    "sed 's/[0-9][0-9]*/N/g' said; kill $p; wait $p; echo $?",
+        "daemonized": "strace -D -o out sh -c 'echo word'; until_ 'grep exited out'; grep -c execve out",
         "signals": "strace -f -o out -e trace=none sh -c 'trap \"echo got\" USR1; kill -USR1 $$'; grep -c SIGUSR1 out",
         "threads": "strace -f -o out -e trace=openat python3 -c 'import threading; t = [threading.Thread(target=open, args=(\"/etc/passwd\",)) "
                    "for _ in range(4)]; [x.start() for x in t]; [x.join() for x in t]'; grep -c /etc/passwd out",
-    }, apart=True, limit=90)
+    }, before=UNTIL, apart=True, limit=90)
 
 
-def tests_of_checkers(cache):
-    """Programs with mistakes in them, and what finds the mistakes."""
+# Programs with mistakes in them, and what finds the mistakes.
+
+
+def tests_of_sanitizers(cache):
     del cache
     source = with_program("mistakes.c", "for kind in address leak thread undefined; do gcc -w -g -O0 -pthread -fsanitize=$kind "
-                                        "-o with-$kind mistakes.c; done; gcc -w -g -O0 -pthread -o plain mistakes.c")
+                                        "-o with-$kind mistakes.c; done")
     finds = "2>&1 | grep -oE 'ERROR: [A-Za-z]+: [a-z-]+|SUMMARY: .*|runtime error.*|WARNING: [A-Za-z]+: [a-z ]+'; echo ${PIPESTATUS[0]}"
-    yield steps("checkers/sanitizers", {
+    yield steps("sanitizers/programs", {
         "address": f"./with-address overflow {finds}",
         "address fine": f"./with-address fine {finds}",
         "leak": f"./with-leak leak {finds}",
@@ -84,7 +87,11 @@ def tests_of_checkers(cache):
         "address and files": "./with-address files && ls made",
         "address and fork": f"./with-address fork {finds}",
     }, before=source, limit=120)
-    yield steps("checkers/valgrind", {
+
+
+def tests_of_valgrind(cache):
+    del cache
+    yield steps("valgrind/programs", {
         "fine": "valgrind -q --error-exitcode=9 ./plain fine; echo $?",
         "overflow": "valgrind --error-exitcode=9 ./plain overflow 2>&1 | grep -oE 'Invalid (read|write).*'; echo ${PIPESTATUS[0]}",
         "leak": "valgrind --leak-check=full --error-exitcode=9 ./plain leak 2>&1 | grep -oE 'definitely lost: .*'; echo ${PIPESTATUS[0]}",
@@ -92,7 +99,8 @@ def tests_of_checkers(cache):
         "files": "valgrind -q ./plain files; ls made",
         "threads": "valgrind --tool=helgrind --error-exitcode=9 ./plain race 2>&1 | grep -c 'Possible data race' | sed 's/[1-9].*/some/'",
         "children": "valgrind -q --trace-children=yes sh -c 'mkdir d; rmdir d; exit 4'; echo $?",
-    }, before=source, limit=150, environment={"DEBUGINFOD_URLS": ""})
+    }, before=with_program("mistakes.c", "gcc -w -g -O0 -pthread -o plain mistakes.c"), limit=150,
+        environment={"DEBUGINFOD_URLS": ""})
 
 
 # Sandboxes
@@ -142,7 +150,7 @@ def tests_of_unshare(cache):
         "net": "unshare -rn sh -c 'ip link set lo up; ip -o link | wc -l; ip addr add 10.9.8.7/32 dev lo && ip -o -4 addr | grep -c 10.9.8.7'",
         "setgroups": "unshare -r sh -c 'cat /proc/self/setgroups'",
         "time": "unshare -rTf --boottime 100000 sh -c 'cut -d. -f1 /proc/uptime | grep -c .'",
-        "enters": "unshare -rm sleep 2 & p=$!; sleep 0.5; nsenter -t $p -U -m --wd=$PWD --preserve-credentials sh -c 'id -u; touch entered'; "
+        "enters": "unshare -rm sleep 60 & p=$!; sleep 0.5; nsenter -t $p -U -m --wd=$PWD --preserve-credentials sh -c 'id -u; touch entered'; "
                   "ls entered; kill $p",
         "propagation": "unshare -rm --propagation slave cat /proc/self/mountinfo | grep -c master: | sed 's/[1-9].*/some/'",
         "ids": "unshare -r setpriv --bounding-set -chown,-setuid sh -c 'chown 0:0 /etc/passwd; echo x >f; chmod 600 f; stat -c %A f'",
@@ -153,7 +161,8 @@ def tests_of_unshare(cache):
 SUITES = [
     Suite("gdb", tests_of_gdb, quick=("*",), needs=("gdb", "gcc")),
     Suite("strace", tests_of_strace, quick=("*",), needs=("strace",)),
-    Suite("checkers", tests_of_checkers, needs=("gcc", "valgrind")),
+    Suite("sanitizers", tests_of_sanitizers, quick=("*",), needs=("gcc",)),
+    Suite("valgrind", tests_of_valgrind, quick=("*",), needs=("gcc", "valgrind")),
     Suite("bwrap", tests_of_bwrap, quick=("*",), needs=("bwrap",)),
     Suite("unshare", tests_of_unshare, quick=("*",), needs=("unshare",)),
 ]

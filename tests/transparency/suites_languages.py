@@ -26,8 +26,8 @@ CPYTHON = FromPackages("cpython", "libpython3.11-testsuite", finish=complete_cpy
 MODULES = (
     "os posix shutil pathlib tempfile subprocess socket signal threading mmap fcntl pty multiprocessing_spawn "
     "multiprocessing_fork multiprocessing_main_handling stat posixpath glob fileio largefile file_eintr eintr select epoll "
-    "poll selectors openpty ioctl resource fork1 wait3 wait4 popen faulthandler socketserver asyncio concurrent_futures "
-    "tarfile zipfile venv mailbox dbm sqlite3 threadsignals inspect cmd_line ssl"
+    "poll selectors openpty resource fork1 wait3 wait4 popen faulthandler socketserver asyncio concurrent_futures "
+    "tarfile zipfile venv mailbox dbm threadsignals inspect cmd_line ssl"
 ).split()
 JUNIT = "@@junit"
 
@@ -39,7 +39,10 @@ def read_junit(status, output):
         root = xml.etree.ElementTree.fromstring(document)
     except xml.etree.ElementTree.ParseError:
         return cases | {"results": "none"}
-    for case in root.iter("testcase"):
+    for number, case in enumerate(root.iter("testcase")):
+        if not case.get("name"):  # it has begun, and nothing was said of it since
+            cases[f"case {number}"] = "no result"
+            continue
         words = [f"{part.tag}: {masked(part.text or '')}" if part.tag == "skipped" else part.tag
                  for part in case if part.tag in ("skipped", "failure", "error")]
         cases[case.get("name").removeprefix("test.")] = "; ".join(words) or "ok"
@@ -48,9 +51,11 @@ def read_junit(status, output):
 
 def tests_of_cpython(cache):
     # They can wait without end: for a peer in another virtual machine, and for a daemon thread (natively too).
-    script = f'"$1" -m test -i "*VSOCK*" -i "*test_4_daemon_threads" --junit-xml results.xml "$2"; status=$?; echo; echo {JUNIT}; cat results.xml; exit $status'
+    script = f'"$1" -m test $3 -i "*VSOCK*" -i "*test_4_daemon_threads" --junit-xml results.xml "$2"; status=$?; echo; echo {JUNIT}; cat results.xml; exit $status'
     for name in MODULES:
-        yield Test(f"cpython/test_{name}", shell(script, PYTHON, f"test_{name}"), read=read_junit, limit=400,
+        # The others that ask for a network would look for hosts of the Internet.
+        network = "-unetwork" if name == "socketserver" else ""
+        yield Test(f"cpython/test_{name}", shell(script, PYTHON, f"test_{name}", network), read=read_junit, limit=400,
                    environment={"PYTHONPATH": f"{CPYTHON.folder(cache)}/usr/lib/python3.11",
                                 "PYTHONDONTWRITEBYTECODE": "1"})
 
@@ -158,9 +163,12 @@ def of_one_account(program):
 
 SUITES = [
     Suite("cpython", tests_of_cpython, CPYTHON, quick=(
-        "test_os", "test_posix", "test_shutil", "test_tempfile", "test_fcntl", "test_pty", "test_fileio", "test_epoll",
-        "test_wait4", "test_mmap"), needs=(PYTHON,)),
-    Suite("perl", tests_of_perl, PERL, needs=("/usr/bin/perl",)),
+        "test_os", "test_posix", "test_shutil", "test_pathlib", "test_tempfile", "test_fcntl", "test_pty", "test_fileio",
+        "test_epoll", "test_mmap"), needs=(PYTHON,)),
+    Suite("perl", tests_of_perl, PERL, quick=(
+        "io-argv", "io-dup", "io-eintr", "io-fs", "io-inplace", "io-open", "io-sem", "io-shm", "io-socket", "op-chdir",
+        "op-exec", "op-filetest", "op-getppid", "op-kill0", "op-mkdir", "op-readdir", "op-stat_errors", "op-unlink"),
+        needs=("/usr/bin/perl", "xz")),
     Suite("node", tests_of_node, quick=("*",), needs=("node",)),
     Suite("java", tests_of_java, needs=("java",)),
     Suite("cargo", tests_of_cargo, needs=("cargo",), root=of_one_account("cargo")),
