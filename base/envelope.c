@@ -69,6 +69,15 @@ static struct bytes plain_text(struct bytes value)
 	return (struct bytes){value.data + 1, value.size - 2};
 }
 
+/* Text that stands between quotes as it is. */
+static bool needs_no_escape(struct bytes text)
+{
+	for (size_t i = 0; i < text.size; i++)
+		if ((unsigned char)text.data[i] < 0x20 || text.data[i] == '"' || text.data[i] == '\\')
+			return false;
+	return text_is_utf8(text);
+}
+
 static bool is_quoted(struct bytes value, struct bytes name)
 {
 	struct bytes text = plain_text(value);
@@ -118,7 +127,8 @@ static bool take_fields(struct envelope *envelope, struct bytes list, struct err
 		return not_an_envelope(err, "signedFields is no list");
 	while (next_element(&list, &value))
 		if (!add_field(envelope, value))
-			return not_an_envelope(err, "signedFields has too many, one twice, or something else than names");
+			return not_an_envelope(err,
+					       "signedFields has too many, one twice, or something else than names");
 	return true;
 }
 
@@ -230,48 +240,75 @@ struct bytes envelope_field(const struct envelope *envelope, const char *name)
 	return BYTES_NONE;
 }
 
-/* The envelope that has still to be signed; `given` is the payload in its own order. */
-static bool prepare(struct envelope *envelope, struct bytes given, const char *signed_at, const char *fingerprint,
-		    struct err *err)
+/* All names of the payload that stands at `rest`, in its order. */
+static bool list_all(struct envelope *envelope, struct bytes rest)
 {
-	struct bytes rest = given, name, value;
+	struct bytes name, value;
 
-	if (!take(&rest, '{') || !jcs_write_as(given, JCS_ECMA_SORTED, &envelope->text, err))
-		return not_an_envelope(err, "its payload is no object");
-	envelope->payload = buf_bytes(&envelope->text);
-	envelope->signed_at = bytes_of(signed_at);
-	if (signed_at[strcspn(signed_at, "\"\\")] != '\0' || !text_is_utf8(envelope->signed_at) ||
-	    !take_fingerprint(envelope, bytes_of(fingerprint)))
-		return not_an_envelope(err, "when, or by whom it is to be signed");
+	(void)take(&rest, '{');
 	while (next_member(&rest, &name, &value))
 		if (!add_field(envelope, name))
-			return not_an_envelope(err, "too many fields to sign");
+			return false;
 	return true;
 }
 
-bool envelope_sign(struct bytes payload, const char *signed_at, const char *fingerprint,
-		   const struct ed25519_secret *secret, struct buf *out, struct err *err)
+/* These names; `list` is where they stand afterwards. */
+static bool list_fields(struct envelope *envelope, const char *const *names, struct buf *list, struct err *err)
 {
-	CLEANUP_BUF struct buf given = {.limit = ENVELOPE_SIZE_LIMIT}, text = {.limit = 4 * ENVELOPE_SIZE_LIMIT};
+	struct json json;
+
+	json_start(&json, list);
+	json_begin_array(&json, NULL);
+	for (; *names; names++)
+		json_element(&json, bytes_of(*names));
+	json_end_array(&json);
+	return !list->failed && take_fields(envelope, buf_bytes(list), err);
+}
+
+/* The envelope that has still to be signed; `given` is the payload in its own order. */
+static bool prepare(struct envelope *envelope, struct bytes given, const struct envelope_terms *terms, struct buf *list,
+		    struct err *err)
+{
+	if (given.data[0] != '{' || !jcs_write_as(given, JCS_ECMA_SORTED, &envelope->text, err))
+		return not_an_envelope(err, "its payload is no object");
+	envelope->payload = buf_bytes(&envelope->text);
+	envelope->signed_at = bytes_of(terms->signed_at);
+	if (envelope->signed_at.size == 0 || !needs_no_escape(envelope->signed_at) ||
+	    !take_fingerprint(envelope, bytes_of(terms->fingerprint)))
+		return not_an_envelope(err, "when, or by whom it is to be signed");
+	return (terms->fields ? list_fields(envelope, terms->fields, list, err) : list_all(envelope, given)) ||
+	       not_an_envelope(err, "fields to sign, which are too many, or one twice");
+}
+
+static void write_envelope(const struct envelope *envelope, struct bytes payload, struct buf *out)
+{
+	buf_append_text(out, "{\"payload\":");
+	buf_append_bytes(out, payload);
+	buf_append_text(out, ",\"signature\":\"");
+	text_base64(out, (struct bytes){(const char *)envelope->signature.bytes, ED25519_SIGNATURE_SIZE});
+	buf_append_text(out, "\",\"publicKeyFingerprint\":\"");
+	buf_append_text(out, envelope->fingerprint);
+	buf_append_text(out, "\",\"signedAt\":\"");
+	buf_append_bytes(out, envelope->signed_at);
+	buf_append_text(out, "\",\"signedFields\":");
+	write_fields(envelope, out);
+	buf_append_text(out, ",\"algorithm\":\"Ed25519\"}");
+}
+
+bool envelope_sign(struct bytes payload, const struct envelope_terms *terms, const struct ed25519_secret *secret,
+		   struct buf *out, struct err *err)
+{
+	CLEANUP_BUF struct buf given = {.limit = ENVELOPE_SIZE_LIMIT}, text = {.limit = 4 * ENVELOPE_SIZE_LIMIT},
+			       list = {.limit = ENVELOPE_SIZE_LIMIT};
 	struct envelope envelope = {.text = {.limit = ENVELOPE_SIZE_LIMIT}};
 	size_t before = out->size;
 	bool good = jcs_write_as(payload, JCS_ECMA_GIVEN, &given, err) &&
-		    prepare(&envelope, buf_bytes(&given), signed_at, fingerprint, err) &&
+		    prepare(&envelope, buf_bytes(&given), terms, &list, err) &&
 		    (envelope_signed_bytes(&envelope, &text) || not_an_envelope(err, "too large"));
 
 	if (good) {
 		ed25519_sign(secret, buf_bytes(&text), &envelope.signature);
-		buf_append_text(out, "{\"payload\":");
-		buf_append_bytes(out, buf_bytes(&given));
-		buf_append_text(out, ",\"signature\":\"");
-		text_base64(out, (struct bytes){(const char *)envelope.signature.bytes, ED25519_SIGNATURE_SIZE});
-		buf_append_text(out, "\",\"publicKeyFingerprint\":\"");
-		buf_append_text(out, envelope.fingerprint);
-		buf_append_text(out, "\",\"signedAt\":\"");
-		buf_append_bytes(out, envelope.signed_at);
-		buf_append_text(out, "\",\"signedFields\":");
-		write_fields(&envelope, out);
-		buf_append_text(out, ",\"algorithm\":\"Ed25519\"}");
+		write_envelope(&envelope, buf_bytes(&given), out);
 		good = (!out->failed && out->size - before <= ENVELOPE_SIZE_LIMIT) || not_an_envelope(err, "too large");
 		if (!good)
 			out->size = before;
@@ -307,6 +344,7 @@ static void write_base64(struct json *json, const char *key, struct bytes bytes)
 	CLEANUP_BUF struct buf text = {.limit = 2 * DSSE_SIZE_LIMIT};
 
 	text_base64(&text, bytes);
+	json->out->failed = json->out->failed || text.failed;
 	json_word(json, key, buf_bytes(&text));
 }
 
@@ -334,8 +372,8 @@ bool dsse_sign(struct bytes type, struct bytes payload, struct bytes key_id, con
 	CLEANUP_BUF struct buf text = {.limit = DSSE_SIZE_LIMIT}, made = {.limit = DSSE_SIZE_LIMIT};
 	struct ed25519_signature signature;
 
-	if (!type.data || type.size > DSSE_TYPE_LIMIT || !text_is_utf8(type) || !text_is_utf8(key_id))
-		return err_set(err, 0, "DSSE: a type or key id that is not text");
+	if (!type.data || type.size > DSSE_TYPE_LIMIT || !needs_no_escape(type) || !needs_no_escape(key_id))
+		return err_set(err, 0, "DSSE: a type or key id that is not plain text");
 	dsse_encode(type, payload, &text);
 	if (text.failed)
 		return err_set(err, 0, "DSSE: too large");
@@ -345,4 +383,94 @@ bool dsse_sign(struct bytes type, struct bytes payload, struct bytes key_id, con
 		return err_set(err, 0, "DSSE: too large");
 	buf_append_bytes(out, buf_bytes(&made));
 	return !out->failed || err_set(err, 0, "DSSE: too large");
+}
+
+static bool not_dsse(struct err *err, const char *why)
+{
+	return err_set(err, 0, "not a DSSE envelope: %s", why);
+}
+
+/* Base64 of the standard or of the URL-safe alphabet, not of both. */
+static bool decode(struct bytes text, struct buf *out)
+{
+	CLEANUP_BUF struct buf standard = {.limit = 2 * DSSE_SIZE_LIMIT};
+	bool other = text.size > 0 && (memchr(text.data, '-', text.size) || memchr(text.data, '_', text.size));
+
+	if (!text.data)
+		return false;
+	if (!other)
+		return text_base64_parse(out, text);
+	if (memchr(text.data, '+', text.size) || memchr(text.data, '/', text.size))
+		return false;
+	buf_append_bytes(&standard, text);
+	for (size_t i = 0; i < standard.size; i++) {
+		char c = standard.data[i];
+		standard.data[i] = (char)(c == '-' ? '+' : c == '_' ? '/' : c);
+	}
+	return !standard.failed && text_base64_parse(out, buf_bytes(&standard));
+}
+
+static bool take_dsse_signature(struct dsse *dsse, struct bytes object)
+{
+	struct bytes key_id = member(object, "keyid");
+	size_t before = dsse->blobs.size;
+
+	if (dsse->count == DSSE_SIGNATURES_LIMIT || (key_id.data && key_id.data[0] != '"') ||
+	    !decode(plain_text(member(object, "sig")), &dsse->blobs))
+		return false;
+	/* The buffer has its final size from the start: nothing in it moves. */
+	dsse->signatures[dsse->count++] = (struct dsse_signature){
+	    .key_id = key_id.data ? (struct bytes){key_id.data + 1, key_id.size - 2} : BYTES_NONE,
+	    .blob = {dsse->blobs.data + before, dsse->blobs.size - before},
+	};
+	return true;
+}
+
+bool dsse_parse(struct bytes document, struct dsse *out, struct err *err)
+{
+	struct bytes value;
+
+	*out = (struct dsse){.text = {.limit = 2 * DSSE_SIZE_LIMIT},
+			     .payload = {.limit = DSSE_SIZE_LIMIT},
+			     .blobs = {.limit = DSSE_SIZE_LIMIT}};
+	if (document.size > DSSE_SIZE_LIMIT)
+		return not_dsse(err, "too large");
+	if (!jcs_write_as(document, JCS_RFC8785, &out->text, err))
+		return false;
+	struct bytes text = buf_bytes(&out->text), list = member(text, "signatures");
+	out->type = plain_text(member(text, "payloadType"));
+	if (!out->type.data || out->type.size > DSSE_TYPE_LIMIT)
+		return not_dsse(err, "payloadType is no plain text");
+	if (!decode(plain_text(member(text, "payload")), &out->payload))
+		return not_dsse(err, "its payload is no Base64");
+	if (!take(&list, '[') || !buf_reserve(&out->blobs, list.size))
+		return not_dsse(err, "it has no signatures");
+	while (next_element(&list, &value))
+		if (!take_dsse_signature(out, value))
+			return not_dsse(err, "a signature that is none, or too many");
+	return out->count > 0 || not_dsse(err, "it has no signatures");
+}
+
+void dsse_free(struct dsse *dsse)
+{
+	buf_free(&dsse->text);
+	buf_free(&dsse->payload);
+	buf_free(&dsse->blobs);
+}
+
+bool dsse_verify(const struct dsse *dsse, const struct ed25519_key *key)
+{
+	CLEANUP_BUF struct buf message = {.limit = 2 * DSSE_SIZE_LIMIT};
+	struct ed25519_signature signature;
+
+	dsse_encode(dsse->type, buf_bytes(&dsse->payload), &message);
+	for (size_t i = 0; !message.failed && i < dsse->count; i++) {
+		struct bytes blob = dsse->signatures[i].blob;
+		if (blob.size != ED25519_SIGNATURE_SIZE)
+			continue;
+		memcpy(signature.bytes, blob.data, ED25519_SIGNATURE_SIZE);
+		if (ed25519_verify(key, buf_bytes(&message), &signature))
+			return true;
+	}
+	return false;
 }

@@ -401,16 +401,30 @@ bool jcs_write(struct bytes document, struct buf *out, struct err *err)
 	return jcs_write_as(document, JCS_RFC8785, out, err);
 }
 
+/*
+ * What reading and sorting can take at most. No value begins but at the start or behind one of these three; for each there
+ * is a node, a name, a text and a place in a list, none of them longer than what they were read from, all but that aligned.
+ */
+static size_t arena_size(struct bytes document)
+{
+	enum { NODE_MOST = sizeof(struct node) + 5 * 16 };
+	size_t nodes = 1;
+
+	for (size_t i = 0; i < document.size; i++)
+		nodes += document.data[i] == ',' || document.data[i] == '[' || document.data[i] == '{';
+	return nodes * NODE_MOST + document.size + 4096;
+}
+
 bool jcs_write_as(struct bytes document, enum jcs_order order, struct buf *out, struct err *err)
 {
-	enum { DOCUMENT_MOST = 1 << 26, NODE_MOST = 2 * sizeof(struct node) };
+	enum { DOCUMENT_MOST = 1 << 26 };
 	struct parser parser = {.at = document.data, .end = document.data + document.size, .order = order};
 	size_t before = out->size;
 
-	/* A value takes at least one byte, and one more between it and the next. */
-	if (document.size == 0 || document.size > DOCUMENT_MOST ||
-	    !arena_init(&parser.arena, document.size * NODE_MOST + 4096))
+	if (document.size == 0 || document.size > DOCUMENT_MOST)
 		return err_set(err, 0, "not canonical JSON: %s", document.size ? "too large" : "empty");
+	if (!arena_init(&parser.arena, arena_size(document)))
+		return err_set(err, 0, "not enough memory for JSON");
 	const struct node *root = parse_value(&parser);
 	skip_blanks(&parser);
 	if (root && parser.at != parser.end)

@@ -261,3 +261,77 @@ bool checkpoint_parse(struct bytes text, struct checkpoint *out, struct err *err
 	}
 	return text.size == 0 || err_set(err, 0, "not a checkpoint: an unfinished line");
 }
+
+static const struct bytes tlog_proof_head = BYTES("c2sp.org/tlog-proof@v1"), tlog_proof_extra = BYTES("extra "),
+			  tlog_proof_index = BYTES("index ");
+
+void tlog_proof_format(const struct tlog_proof *proof, struct buf *out)
+{
+	buf_append_bytes(out, tlog_proof_head);
+	buf_append_char(out, '\n');
+	if (proof->has_extra) {
+		buf_append_bytes(out, tlog_proof_extra);
+		text_base64(out, buf_bytes(&proof->extra));
+		buf_append_char(out, '\n');
+	}
+	buf_append_bytes(out, tlog_proof_index);
+	text_decimal(out, proof->index);
+	buf_append_char(out, '\n');
+	for (unsigned i = 0; i < proof->proof.count; i++) {
+		text_base64(out, digest_bytes(&proof->proof.steps[i]));
+		buf_append_char(out, '\n');
+	}
+	buf_append_char(out, '\n');
+	buf_append_bytes(out, proof->checkpoint);
+}
+
+/* What stands behind this word on the line. */
+static bool take_word(struct bytes *line, struct bytes word)
+{
+	if (!bytes_start_with(*line, word))
+		return false;
+	line->data += word.size;
+	line->size -= word.size;
+	return true;
+}
+
+static bool parse_step(struct bytes line, struct merkle_proof *proof)
+{
+	CLEANUP_BUF struct buf step = {.limit = DIGEST_SIZE};
+
+	if (proof->count == sizeof(proof->steps) / sizeof(proof->steps[0]) || !text_base64_parse(&step, line) ||
+	    step.size != DIGEST_SIZE)
+		return false;
+	memcpy(proof->steps[proof->count++].bytes, step.data, DIGEST_SIZE);
+	return true;
+}
+
+static bool parse_proof(struct bytes text, struct tlog_proof *out)
+{
+	struct bytes line;
+
+	if (!take_until(&text, '\n', &line) || !bytes_equal(line, tlog_proof_head) || !take_until(&text, '\n', &line))
+		return false;
+	out->has_extra = take_word(&line, tlog_proof_extra);
+	if (out->has_extra && (!text_base64_parse(&out->extra, line) || !take_until(&text, '\n', &line)))
+		return false;
+	if (!take_word(&line, tlog_proof_index) || !text_decimal_parse(line, &out->index))
+		return false;
+	do {
+		if (!take_until(&text, '\n', &line) || (line.size > 0 && !parse_step(line, &out->proof)))
+			return false;
+	} while (line.size > 0);
+	out->checkpoint = text;
+	return text.size > 0;
+}
+
+bool tlog_proof_parse(struct bytes text, struct tlog_proof *out, struct err *err)
+{
+	*out = (struct tlog_proof){.extra = {.limit = TLOG_PROOF_SIZE_LIMIT}};
+	return (text.size <= TLOG_PROOF_SIZE_LIMIT && parse_proof(text, out)) || err_set(err, 0, "not a tlog-proof");
+}
+
+void tlog_proof_free(struct tlog_proof *proof)
+{
+	buf_free(&proof->extra);
+}

@@ -1,5 +1,5 @@
 /*
- * Signed notes, checkpoints and the keys of verifiers: what is taken can be written again as it was.
+ * Signed notes, checkpoints, proofs and the keys of verifiers: what is taken can be written again as it was.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,6 +30,19 @@ static void try_checkpoint(struct bytes in)
 		abort();
 }
 
+static void try_proof(struct bytes in)
+{
+	CLEANUP_BUF struct buf out = {.limit = 1 << 19};
+	struct tlog_proof proof;
+
+	if (tlog_proof_parse(in, &proof, NULL)) {
+		tlog_proof_format(&proof, &out);
+		if (!bytes_equal(buf_bytes(&out), in))
+			abort();
+	}
+	tlog_proof_free(&proof);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct bytes in = {(const char *)data, size};
@@ -38,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	try_key(in);
 	try_checkpoint(in);
+	try_proof(in);
 	if (note_parse(in, &note, NULL)) {
 		/* Nobody can sign with this key. */
 		if (note_verify(&note, &key) == NOTE_GOOD || note.count == 0 || note.text.size >= size)

@@ -251,11 +251,63 @@ static void test_members(void **state)
 	assert_null(jcs_member(BYTES(""), "a").data);
 }
 
+/* The shapes that need most memory for their size. */
+static void test_shapes(void **state)
+{
+	static const char *const shapes[] = {"[],",       "{},",          "\"\",", "1,",
+					     "{\"\":0},", "{\"\":\"\"},", "[[]],", "[0,0],"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		CLEANUP_BUF struct buf in = {.limit = 1 << 20}, out = {.limit = 1 << 20};
+		buf_append_char(&in, '[');
+		for (int count = 0; count < 20000; count++)
+			buf_append_text(&in, shapes[i]);
+		buf_append_text(&in, "0]");
+		assert_true(jcs_write(buf_bytes(&in), &out, NULL));
+		assert_true(bytes_equal(buf_bytes(&in), buf_bytes(&out)));
+	}
+}
+
+/* What ECMAScript's JSON.stringify makes of the same names: array indices first, the rest sorted or as given. */
+static void test_orders(void **state)
+{
+	static const struct bytes in =
+	    BYTES("{\"b\":1,\"10\":2,\"9\":3,\"-1\":4,\"01\":5,\"4294967294\":6,\"4294967295\":7,\"\xef\xbf\xbf\":8,"
+		  "\"\xf0\x9f\x98\x80\":9,\"\":{\"z\":[],\"1\":{},\"0\":0,\"a\":1},\"1.0\":-0,\"0\":1e1}");
+	static const struct {
+		enum jcs_order order;
+		const char *text;
+	} rows[] = {
+	    {JCS_RFC8785,
+	     "{\"\":{\"0\":0,\"1\":{},\"a\":1,\"z\":[]},\"-1\":4,\"0\":10,\"01\":5,\"1.0\":0,\"10\":2,"
+	     "\"4294967294\":6,\"4294967295\":7,\"9\":3,\"b\":1,\"\xf0\x9f\x98\x80\":9,\"\xef\xbf\xbf\":8}"},
+	    {JCS_ECMA_SORTED, "{\"0\":10,\"9\":3,\"10\":2,\"4294967294\":6,\"\":{\"0\":0,\"1\":{},\"a\":1,\"z\":[]},"
+			      "\"-1\":4,\"01\":5,\"1.0\":0,\"4294967295\":7,\"b\":1,\"\xf0\x9f\x98\x80\":9,"
+			      "\"\xef\xbf\xbf\":8}"},
+	    {JCS_ECMA_GIVEN, "{\"0\":10,\"9\":3,\"10\":2,\"4294967294\":6,\"b\":1,\"-1\":4,\"01\":5,\"4294967295\":7,"
+			     "\"\xef\xbf\xbf\":8,\"\xf0\x9f\x98\x80\":9,\"\":{\"0\":0,\"1\":{},\"z\":[],\"a\":1},"
+			     "\"1.0\":0}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		CLEANUP_BUF struct buf out = {.limit = 1 << 16};
+		assert_true(jcs_write_as(in, rows[i].order, &out, NULL));
+		assert_string_equal(out.data, rows[i].text);
+		assert_false(jcs_write_as(BYTES("{\"a\":1,\"b\":2,\"a\":1}"), rows[i].order, &out, NULL));
+		assert_false(jcs_write_as(BYTES("{\"7\":1,\"b\":2,\"7\":1}"), rows[i].order, &out, NULL));
+		assert_int_equal(jcs_write_as(BYTES("[{\"__proto__\":{}}]"), rows[i].order, &out, NULL),
+				 rows[i].order == JCS_RFC8785);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_numbers), cmocka_unit_test(test_generated), cmocka_unit_test(test_documents),
 	    cmocka_unit_test(test_refused), cmocka_unit_test(test_one_form),  cmocka_unit_test(test_members),
+	    cmocka_unit_test(test_orders),  cmocka_unit_test(test_shapes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

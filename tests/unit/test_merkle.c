@@ -105,9 +105,9 @@ static void refuse_changed(struct merkle_proof *proof, uint64_t index, uint64_t 
 	struct digest other = leaves[index];
 
 	for (unsigned i = 0; i < proof->count; i++) {
-		proof->steps[i].bytes[i % DIGEST_SIZE] ^= 1 << (i % 8);
+		proof->steps[i].bytes[i % DIGEST_SIZE] ^= (uint8_t)(1 << (i % 8));
 		assert_false(merkle_check_leaf(hasher, proof, index, size, &leaves[index], root));
-		proof->steps[i].bytes[i % DIGEST_SIZE] ^= 1 << (i % 8);
+		proof->steps[i].bytes[i % DIGEST_SIZE] ^= (uint8_t)(1 << (i % 8));
 	}
 	other.bytes[3] ^= 4;
 	assert_false(merkle_check_leaf(hasher, proof, index, size, &other, root));

@@ -229,6 +229,102 @@ static void test_checkpoints(void **state)
 			fail_msg("row %zu was taken", i);
 }
 
+#define PROOF_HEAD "c2sp.org/tlog-proof@v1\n"
+#define PROOF_STEPS                                      \
+	"vBoGQ7EuTS18d5GPROD095qDi2z57FtcKD4fTYhZnms=\n" \
+	"yoVOoSjtBQtBs1/8G4e46yveRh6eO1WW7Oa51ZdaCuA=\n" \
+	"037kGJdt2VdTwcc4Yrk5j6Kiz5tP8P3+izDNlSCWFLc=\n"
+
+/* The sixth of the classic eight leaves, under the checkpoint of them: from the text alone to a leaf that is in the tree. */
+static void test_proof(void **state)
+{
+	static const struct bytes text =
+	    BYTES(PROOF_HEAD "extra QEFCQw==\nindex 5\n" PROOF_STEPS "\n" LOG_TEXT "\n" LOG_LINE);
+	CLEANUP_BUF struct buf again = {.limit = 4096};
+	struct hasher *hasher = hasher_new(NULL);
+	struct checkpoint checkpoint;
+	struct tlog_proof proof;
+	struct note_key key;
+	struct digest leaf;
+	struct note note = {.count = 0};
+
+	(void)state;
+	assert_true(tlog_proof_parse(text, &proof, NULL));
+	assert_true(proof.has_extra && bytes_equal(buf_bytes(&proof.extra), BYTES("\x40\x41\x42\x43")));
+	assert_int_equal(proof.index, 5);
+	tlog_proof_format(&proof, &again);
+	assert_true(bytes_equal(buf_bytes(&again), text));
+	assert_true(note_key_parse(BYTES(LOG), &key) && note_parse(proof.checkpoint, &note, NULL));
+	assert_int_equal(note_verify(&note, &key), NOTE_GOOD);
+	assert_true(checkpoint_parse(note.text, &checkpoint, NULL));
+	assert_true(merkle_leaf(hasher, buf_bytes(&proof.extra), &leaf));
+	assert_true(merkle_check_leaf(hasher, &proof.proof, 5, checkpoint.size, &leaf, &checkpoint.root));
+	assert_false(merkle_check_leaf(hasher, &proof.proof, 4, checkpoint.size, &leaf, &checkpoint.root));
+	note_free(&note);
+	tlog_proof_free(&proof);
+	hasher_free(hasher);
+}
+
+static void test_proof_forms(void **state)
+{
+	static const struct {
+		struct bytes text;
+		bool good;
+	} rows[] = {
+	    {BYTES(PROOF_HEAD "index 5\n" PROOF_STEPS "\nx"), true},
+	    {BYTES(PROOF_HEAD "index 0\n\nx"), true}, /* a tree of one leaf */
+	    {BYTES(PROOF_HEAD "extra \nindex 0\n\nx"), true},
+	    {BYTES(PROOF_HEAD "index 18446744073709551615\n\nx"), true},
+	    {BYTES(""), false},
+	    {BYTES(PROOF_HEAD), false},
+	    {BYTES(PROOF_HEAD "index 0\n"), false},
+	    {BYTES(PROOF_HEAD "index 0\n\n"), false},
+	    {BYTES(PROOF_HEAD "index 0\n" PROOF_STEPS), false},
+	    {BYTES("c2sp.org/tlog-proof@v2\nindex 0\n\nx"), false},
+	    {BYTES(PROOF_HEAD "index 00\n\nx"), false},
+	    {BYTES(PROOF_HEAD "index -1\n\nx"), false},
+	    {BYTES(PROOF_HEAD "index 18446744073709551616\n\nx"), false},
+	    {BYTES(PROOF_HEAD "index 0 \n\nx"), false},
+	    {BYTES(PROOF_HEAD "index 0\nextra \n\nx"), false},
+	    {BYTES(PROOF_HEAD "extra\nindex 0\n\nx"), false},
+	    {BYTES(PROOF_HEAD "extra QEFCQx==\nindex 0\n\nx"), false},
+	    {BYTES(PROOF_HEAD "extra \nextra \nindex 0\n\nx"), false},
+	    {BYTES(PROOF_HEAD "index 0\nQEFCQw==\n\nx"), false},
+	    {BYTES(PROOF_HEAD "index 0\r\n\nx"), false},
+	};
+	CLEANUP_BUF struct buf many = {.limit = 1 << 16};
+	struct tlog_proof proof;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (tlog_proof_parse(rows[i].text, &proof, NULL) != rows[i].good)
+			fail_msg("row %zu", i);
+		tlog_proof_free(&proof);
+	}
+	buf_append_text(&many, PROOF_HEAD "index 0\n");
+	for (int i = 0; i < 22; i++) /* 66 steps, one too many */
+		buf_append_text(&many, PROOF_STEPS);
+	buf_append_text(&many, "\nx");
+	assert_false(tlog_proof_parse(buf_bytes(&many), &proof, NULL));
+	tlog_proof_free(&proof);
+}
+
+/* As many signatures as a reader has to take, and more than this one takes. */
+static void test_many_signatures(void **state)
+{
+	CLEANUP_BUF struct buf text = {.limit = NOTE_SIZE_LIMIT};
+	struct note note;
+
+	(void)state;
+	buf_append_text(&text, FOO_TEXT "\n" FOO_LINE);
+	for (int i = 1; i < NOTE_SIGNATURES_LIMIT; i++)
+		buf_append_format(&text, DASH "signer%d Uw2QOkn8srV1yJGh2VYRlL1T\n", i);
+	assert_int_equal(verdict(text.data, FOO), NOTE_GOOD);
+	buf_append_text(&text, LOG_LINE);
+	assert_false(note_parse(buf_bytes(&text), &note, NULL));
+	note_free(&note);
+}
+
 static void test_fingerprint(void **state)
 {
 	struct ed25519_secret *secret = secret_of(SEED_1);
@@ -244,9 +340,10 @@ static void test_fingerprint(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rfc8032),     cmocka_unit_test(test_known_notes), cmocka_unit_test(test_signing),
-	    cmocka_unit_test(test_one_bit),     cmocka_unit_test(test_malformed),   cmocka_unit_test(test_keys),
-	    cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_fingerprint),
+	    cmocka_unit_test(test_rfc8032),     cmocka_unit_test(test_known_notes),     cmocka_unit_test(test_signing),
+	    cmocka_unit_test(test_one_bit),     cmocka_unit_test(test_malformed),       cmocka_unit_test(test_keys),
+	    cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_fingerprint),     cmocka_unit_test(test_proof),
+	    cmocka_unit_test(test_proof_forms), cmocka_unit_test(test_many_signatures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

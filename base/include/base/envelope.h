@@ -1,7 +1,7 @@
 /*
- * Signed statements that stand by themselves: SignedEnvelope, a JSON object of six members whose signature is about some
- * fields of its payload, and DSSE 1.0 (secure-systems-lab/dsse), whose signature is about bytes. Both with Ed25519 alone.
- * What is said here of a signature is that it holds. Whether its key may say this is for those who know the key.
+ * Signed statements that stand by themselves: SignedEnvelope, a JSON object of six members whose signature is about
+ * some fields of its payload, and DSSE 1.0 (secure-systems-lab/dsse), whose signature is about bytes. Both with Ed25519
+ * alone. What is said here of a signature is that it holds. Whether its key may say this is for those who know the key.
  */
 #pragma once
 
@@ -49,12 +49,19 @@ bool envelope_verify(const struct envelope *envelope, const struct ed25519_key *
  */
 struct bytes envelope_field(const struct envelope *envelope, const char *name);
 
+/* How a payload is to be signed. */
+struct envelope_terms {
+	const char *signed_at;     /* a time, in a form that needs no escape */
+	const char *fingerprint;   /* what verifiers call the key: 64 lower-case digits */
+	const char *const *fields; /* UTF-8, NULL at the end; NULL for all, in their order */
+};
+
 /*
- * Append an envelope on one line. `payload` is a JSON object, all of whose members are signed, in its order; `fingerprint`
- * is what verifiers call the key; `signed_at` is a time of this program's making. Nothing is appended when it fails.
+ * Append an envelope on one line; `payload` is a JSON object. Fields that it does not have are listed all the same,
+ * which commits the signer to their absence. Nothing is appended when it fails.
  */
-bool envelope_sign(struct bytes payload, const char *signed_at, const char *fingerprint,
-		   const struct ed25519_secret *secret, struct buf *out, struct err *err);
+bool envelope_sign(struct bytes payload, const struct envelope_terms *terms, const struct ed25519_secret *secret,
+		   struct buf *out, struct err *err);
 /* What other statements call an envelope by: the digest of its text without blanks, members in the given order. */
 bool envelope_digest(struct bytes document, struct digest *out, struct err *err);
 

@@ -1,5 +1,6 @@
 /*
- * Signed notes and the checkpoints in them: C2SP signed-note 1.0, tlog-checkpoint 1.0, tlog-cosignature 1.0.
+ * Signed notes, the checkpoints in them, and proofs that bring theirs along: C2SP signed-note 1.0, tlog-checkpoint 1.0,
+ * tlog-cosignature 1.0, tlog-proof (draft).
  */
 #pragma once
 
@@ -7,12 +8,14 @@
 
 #include "base/digest.h"
 #include "base/ed25519.h"
+#include "base/merkle.h"
 
 enum {
 	NOTE_SIZE_LIMIT = 1 << 16,
 	NOTE_SIGNATURES_LIMIT = 64,
 	NOTE_NAME_LIMIT = 256,
 	CHECKPOINT_EXTENSIONS_LIMIT = 8,
+	TLOG_PROOF_SIZE_LIMIT = 1 << 18,
 };
 
 enum note_algorithm {
@@ -76,3 +79,20 @@ struct checkpoint {
 /* The lines of a note's text. */
 void checkpoint_format(const struct checkpoint *checkpoint, struct buf *out);
 bool checkpoint_parse(struct bytes text, struct checkpoint *out, struct err *err);
+
+/*
+ * What shows offline that a leaf is in a tree: its index, the proof, and the checkpoint, a signed note, with the root that it
+ * leads to. `extra` is for whoever made it.
+ */
+struct tlog_proof {
+	bool has_extra;
+	struct buf extra; /* owned by tlog_proof_parse()'s caller */
+	uint64_t index;
+	struct merkle_proof proof;
+	struct bytes checkpoint; /* what stands behind the empty line, as it is */
+};
+
+void tlog_proof_format(const struct tlog_proof *proof, struct buf *out);
+/* Only the form: neither note nor proof is checked. Free with tlog_proof_free() also when it failed. */
+bool tlog_proof_parse(struct bytes text, struct tlog_proof *out, struct err *err);
+void tlog_proof_free(struct tlog_proof *proof);

@@ -1,6 +1,6 @@
 /*
- * How Ed25519 keys are written down: SubjectPublicKeyInfo (RFC 8410) in DER and as PEM text (RFC 7468), and what a key is
- * called that is known by its text. Signing itself, and keys in memory, are base/ed25519.h's.
+ * How Ed25519 keys are written down: SubjectPublicKeyInfo (RFC 8410) in DER and as PEM text (RFC 7468), and what a key
+ * is called that is known by its text. Signing itself, and keys in memory, are base/ed25519.h's.
  */
 #pragma once
 
