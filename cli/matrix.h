@@ -8,7 +8,6 @@
 #include "ledger/store.h"
 #include "os/table.h"
 
-
 enum matrix_id {
 #define COVERAGE(identifier, ...) MATRIX_##identifier,
 #include "coverage.def"

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "fuzz.h"
@@ -23,7 +24,7 @@ static void prepare(void)
 	folder = private_folder();
 	need(mkdirat(folder, "ns", 0700) == 0 && mkdirat(folder, "attr", 0700) == 0 &&
 	     mkdirat(folder, "fdinfo", 0700) == 0);
-	put_file(folder, "ns/user", BYTES_NONE);
+	need(symlinkat("user:[4026531837]", folder, "ns/user") == 0);
 	put_file(folder, "attr/current", BYTES_NONE);
 }
 PREPARE_BY(prepare)
