@@ -160,8 +160,8 @@ static void conclude(struct verifier *verifier)
 static void run_steps(struct verifier *verifier)
 {
 	static bool (*const steps[])(struct verifier *) = {
-	    verify_read_seal, open_store,         verify_documents,   verify_seal_signature,  verify_folder,
-	    verify_records,   verify_store_bytes, verify_against_log, verify_against_extract,
+	    verify_read_seal, open_store,     verify_tables,      verify_documents,   verify_seal_signature,
+	    verify_folder,    verify_records, verify_store_bytes, verify_against_log, verify_against_extract,
 	};
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)

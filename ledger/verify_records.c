@@ -135,6 +135,8 @@ static bool check_content(struct walk *walk, uint64_t seq, const char *type, str
 	if (!text_decimal_parse(said, &number) || number != seq)
 		return verify_fault_at(verifier, seq, "record %" PRIu64 " says that it is record %.*s", seq,
 				       (int)(said.size < 20 ? said.size : 20), said.data ? said.data : "");
+	if (!verify_columns(verifier, walk->records, seq, type, record))
+		return false;
 	if (!is_text(jcs_member(record, "schema"), type))
 		return verify_fault_at(verifier, seq, "record %" PRIu64 " is listed as another kind than it is", seq);
 	return seq > 0 || check_first(verifier, record);
@@ -148,6 +150,8 @@ static bool take_record(struct walk *walk)
 	struct bytes record = {sqlite3_column_blob(walk->records, 2), (size_t)sqlite3_column_bytes(walk->records, 2)};
 	struct digest leaf, stored;
 
+	if (strcmp(walk->last_type, "assure.seal/1") == 0 || strcmp(walk->last_type, "assure.recovery/1") == 0)
+		return verify_fault_at(verifier, seq, "record %" PRIu64 " stands behind the last one", seq);
 	if (seq != expected)
 		return verify_fault_at(verifier, expected, "record %" PRIu64 " is missing", expected);
 	if (!type || !record.data || record.size > RECORD_SIZE_LIMIT ||
@@ -259,16 +263,18 @@ static bool walk_all(struct walk *walk)
 	verifier->out->records = verifier->tree.size;
 	if (verifier->tree.size == 0 && !walk->more && !verifier->seal.present)
 		return verify_fault(verifier, VERDICT_INCOMPLETE, "it holds no record");
-	return check_root(walk) && check_end(walk);
+	return check_root(walk) && check_end(walk) && verify_meta(verifier);
 }
 
 bool verify_records(struct verifier *verifier)
 {
 	struct walk walk = {.verifier = verifier, .last = {.limit = RECORD_SIZE_LIMIT + 1}};
-	bool good = sqlite3_prepare_v2(verifier->db, "SELECT seq, type, json, leaf FROM records ORDER BY seq", -1,
-				       &walk.records, NULL) == SQLITE_OK &&
-		    sqlite3_prepare_v2(verifier->db, "SELECT size, note FROM checkpoints ORDER BY size", -1,
-				       &walk.checkpoints, NULL) == SQLITE_OK;
+	bool good =
+	    sqlite3_prepare_v2(verifier->db,
+			       "SELECT seq, type, json, leaf, kind, how, state, process, pid FROM records ORDER BY seq",
+			       -1, &walk.records, NULL) == SQLITE_OK &&
+	    sqlite3_prepare_v2(verifier->db, "SELECT size, note FROM checkpoints ORDER BY size", -1, &walk.checkpoints,
+			       NULL) == SQLITE_OK;
 
 	good = good ? walk_all(&walk) : verify_fault_sqlite(verifier);
 	sqlite3_finalize(walk.records);

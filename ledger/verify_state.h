@@ -49,6 +49,10 @@ bool verify_documents(struct verifier *verifier);
 /* Who signed the seal, and that nothing stands beside what belongs to a run. */
 bool verify_seal_signature(struct verifier *verifier);
 bool verify_folder(struct verifier *verifier);
+/* What stands beside the records must say the same: the columns by which they are chosen, and what is kept of the run. */
+bool verify_tables(struct verifier *verifier);
+bool verify_columns(struct verifier *verifier, sqlite3_stmt *row, uint64_t seq, const char *type, struct bytes record);
+bool verify_meta(struct verifier *verifier);
 /* Every record and checkpoint, and the end. */
 bool verify_records(struct verifier *verifier);
 /* The bytes of the file against the seal. */
