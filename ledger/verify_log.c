@@ -124,6 +124,7 @@ static bool compare_end(struct log_walk *walk, struct bytes entry, bool recovery
 	digest_text(&seal->store, digest);
 	if (recovery != seal->recovered || !text_decimal_parse(jcs_member(entry, "size"), &size) ||
 	    size != seal->size || !is_base64(jcs_member(entry, "root"), seal->root.bytes, DIGEST_SIZE) ||
+	    (!recovery && bytes_equal(jcs_member(entry, "complete"), BYTES("true")) != verifier->out->complete) ||
 	    (store.data != NULL) != seal->has_store || (seal->has_store && !is_text(store, digest)))
 		return fault(walk, VERDICT_TAMPERED, "the host log knows another seal of this run");
 	return true;
@@ -209,21 +210,60 @@ static bool open_log(struct log_walk *walk, const char *home, bool *there)
 	return true;
 }
 
+static bool same_column(sqlite3_stmt *row, int column, struct bytes member)
+{
+	const char *text = (const char *)sqlite3_column_text(row, column);
+
+	return member.data ? text && is_text(member, text) : text == NULL;
+}
+
+/* By the columns beside an entry others choose, and with the parts the next one is appended: they say what the entry says. */
+static bool check_row(struct log_walk *walk, sqlite3_stmt *row, struct bytes entry)
+{
+	size_t size = walk->tree.count * (size_t)DIGEST_SIZE;
+	struct digest leaf;
+
+	return (same_column(row, 2, jcs_member(entry, "run")) && same_column(row, 3, jcs_member(entry, "event")) &&
+		sqlite3_column_bytes(row, 4) == DIGEST_SIZE && merkle_leaf(walk->hasher, entry, &leaf) &&
+		memcmp(sqlite3_column_blob(row, 4), leaf.bytes, DIGEST_SIZE) == 0 &&
+		(size_t)sqlite3_column_bytes(walk->notes, 2) == size &&
+		memcmp(sqlite3_column_blob(walk->notes, 2), walk->tree.parts, size) == 0) ||
+	       fault(walk, VERDICT_TAMPERED, "what stands beside entry %" PRIu64 " of the host log was changed",
+		     walk->tree.size - 1);
+}
+
+static bool check_log_tables(struct log_walk *walk)
+{
+	static const char sql[] = "SELECT group_concat(type || ' ' || name) FROM (SELECT type, name FROM sqlite_schema"
+				  " WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name)";
+	sqlite3_stmt *row = NULL;
+	bool read = sqlite3_prepare_v2(walk->db, sql, -1, &row, NULL) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW;
+	const char *found = read ? (const char *)sqlite3_column_text(row, 0) : NULL;
+	bool good = found && strcmp(found, "index by_run,table checkpoints,table entries") == 0;
+
+	sqlite3_finalize(row);
+	if (!read)
+		return fault(walk, VERDICT_UNREADABLE, "%s: %s", walk->file, sqlite3_errmsg(walk->db));
+	return good || fault(walk, VERDICT_TAMPERED, "the host log holds other tables than a log's");
+}
+
 static bool walk_log(struct log_walk *walk)
 {
+	if (!check_log_tables(walk))
+		return false;
 	sqlite3_stmt *row = NULL;
 	int step = SQLITE_ERROR;
 	/* One view of both tables, also while others append. */
-	bool good =
-	    sqlite3_exec(walk->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK &&
-	    sqlite3_prepare_v2(walk->db, "SELECT seq, json FROM entries ORDER BY seq", -1, &row, NULL) == SQLITE_OK &&
-	    sqlite3_prepare_v2(walk->db, "SELECT size, note FROM checkpoints ORDER BY size", -1, &walk->notes, NULL) ==
-		SQLITE_OK;
+	bool good = sqlite3_exec(walk->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK &&
+		    sqlite3_prepare_v2(walk->db, "SELECT seq, json, run, event, leaf FROM entries ORDER BY seq", -1,
+				       &row, NULL) == SQLITE_OK &&
+		    sqlite3_prepare_v2(walk->db, "SELECT size, note, parts FROM checkpoints ORDER BY size", -1,
+				       &walk->notes, NULL) == SQLITE_OK;
 	bool whole = good;
 
 	while (whole && (step = sqlite3_step(row)) == SQLITE_ROW) {
 		struct bytes entry = {sqlite3_column_blob(row, 1), (size_t)sqlite3_column_bytes(row, 1)};
-		whole = take_entry(walk, (uint64_t)sqlite3_column_int64(row, 0), entry);
+		whole = take_entry(walk, (uint64_t)sqlite3_column_int64(row, 0), entry) && check_row(walk, row, entry);
 	}
 	if (!good || (whole && step != SQLITE_DONE))
 		whole = fault(walk, VERDICT_UNREADABLE, "%s: %s", walk->file, sqlite3_errmsg(walk->db));
@@ -256,6 +296,8 @@ bool verify_against_log(struct verifier *verifier)
 		ours = ours || memcmp(walk->keys[i].bytes, verifier->host.bytes, ED25519_KEY_SIZE) == 0;
 	if (!good) {
 		verify_fault(verifier, walk->verdict, "%s", walk->why);
+	} else if (there && !ours && walk->starts > 0) {
+		good = verify_fault(verifier, VERDICT_TAMPERED, "the host log knows this run by another host's key");
 	} else if (there && ours) {
 		/* A run of this host: then the log must know it, and how it ended. */
 		out->in_log = verifier->of_this_host = walk->starts == 1;

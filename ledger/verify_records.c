@@ -119,6 +119,7 @@ static bool check_first(struct verifier *verifier, struct bytes record)
 		if (!is_text(jcs_member(keys, key_use_name((enum key_use)use)), verifier->fingerprints[use]))
 			return verify_fault_at(verifier, 0, "record 0 names another key for the use %s",
 					       key_use_name((enum key_use)use));
+	(void)copy_member(record, "name", verifier->name, sizeof(verifier->name));
 	(void)copy_member(record, "class", verifier->out->class, sizeof(verifier->out->class));
 	(void)copy_member(record, "key_exposed", verifier->out->exposed, sizeof(verifier->out->exposed));
 	return true;
@@ -130,8 +131,13 @@ static bool check_content(struct walk *walk, uint64_t seq, const char *type, str
 	struct bytes said = jcs_member(record, "seq");
 	uint64_t number;
 
+	static const char *const everywhere[] = {"class", "lane", "mono_ns", "time"};
+
 	if (!jcs_is_canonical(record))
 		return verify_fault_at(verifier, seq, "record %" PRIu64 " is not canonical JSON", seq);
+	for (size_t i = 0; i < sizeof(everywhere) / sizeof(everywhere[0]); i++)
+		if (!jcs_member(record, everywhere[i]).data)
+			return verify_fault_at(verifier, seq, "record %" PRIu64 " has no %s", seq, everywhere[i]);
 	if (!text_decimal_parse(said, &number) || number != seq)
 		return verify_fault_at(verifier, seq, "record %" PRIu64 " says that it is record %.*s", seq,
 				       (int)(said.size < 20 ? said.size : 20), said.data ? said.data : "");
@@ -236,11 +242,15 @@ static bool check_end(struct walk *walk)
 		return true;
 	json_t *json = json_loadb(walk->last.data, walk->last.size, JSON_REJECT_DUPLICATES, NULL);
 	const char *reason = json_string_value(json_object_get(json, "reason"));
+	json_t *complete = json_object_get(json, "complete"), *covered = json_object_get(json, "covered");
 	bool good = strcmp(walk->last_type, wanted) == 0;
-	if (good && !verifier->seal.recovered)
-		good = json_integer_value(json_object_get(json, "records")) == (json_int_t)verifier->tree.size &&
+	if (good && verifier->seal.recovered)
+		good = json_is_integer(covered) && json_integer_value(covered) == (json_int_t)verifier->seal.covered;
+	else if (good)
+		good = json_is_boolean(complete) &&
+		       json_integer_value(json_object_get(json, "records")) == (json_int_t)verifier->tree.size &&
 		       json_integer_value(json_object_get(json, "effects")) == (json_int_t)out->effects;
-	out->complete = good && json_is_true(json_object_get(json, "complete"));
+	out->complete = good && json_is_true(complete);
 	if (good && !out->complete && !verifier->seal.recovered)
 		(void)snprintf(out->why, sizeof(out->why), "%s", reason ? reason : "its reason cannot be shown");
 	json_decref(json);

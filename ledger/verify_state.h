@@ -29,6 +29,7 @@ struct verifier {
 	struct ed25519_key host, keys[USE_COUNT];
 	struct digest certificates[USE_COUNT];
 	char fingerprints[USE_COUNT][ED25519_FINGERPRINT_SIZE];
+	char name[256];     /* of the first record, as it is written there; empty without one */
 	struct merkle tree; /* of the stored leaves */
 	bool of_this_host;  /* the host log that was asked knows the run and its key */
 };

@@ -104,7 +104,10 @@ static bool check_value(const struct verifier *verifier, const char *key, sqlite
 
 	if (strcmp(key, "run") == 0)
 		return text && strcmp(text, verifier->request->run) == 0;
-	if (strcmp(key, "name") == 0 || strcmp(key, "reason") == 0)
+	/* One with an escape in it was not kept. */
+	if (strcmp(key, "name") == 0)
+		return text && (strpbrk(text, "\"\\") || strcmp(text, verifier->name) == 0);
+	if (strcmp(key, "reason") == 0)
 		return text != NULL;
 	if (strcmp(key, "started_ns") == 0 || strcmp(key, "ended_ns") == 0)
 		return number > 0;
@@ -119,16 +122,18 @@ bool verify_meta(struct verifier *verifier)
 {
 	sqlite3_stmt *row = NULL;
 	int step = SQLITE_ERROR;
-	bool good = true;
+	bool good = true, named = false;
 
 	if (sqlite3_prepare_v2(verifier->db, "SELECT key, value FROM meta", -1, &row, NULL) == SQLITE_OK)
 		while (good && (step = sqlite3_step(row)) == SQLITE_ROW) {
 			const char *key = (const char *)sqlite3_column_text(row, 0);
 			good = key && check_value(verifier, key, row);
+			named = named || (key && strcmp(key, "name") == 0);
 		}
 	sqlite3_finalize(row);
 	if (good && step != SQLITE_DONE)
 		return verify_fault_sqlite(verifier);
+	good = good && (named || !verifier->name[0]);
 	return good || verify_fault(verifier, VERDICT_TAMPERED,
 				    "what stands beside the records of the run says other than they do");
 }
