@@ -165,7 +165,8 @@ SUITES = [
     Suite("cpython", tests_of_cpython, CPYTHON, quick=(
         "test_os", "test_posix", "test_shutil", "test_pathlib", "test_tempfile", "test_fcntl", "test_pty", "test_fileio",
         "test_epoll", "test_mmap"), needs=(PYTHON,)),
-    Suite("perl", tests_of_perl, PERL, needs=("node",)),
+    Suite("perl", tests_of_perl, PERL, needs=("/usr/bin/perl", "xz")),
+    Suite("node", tests_of_node, quick=("*",), needs=("node",)),
     Suite("java", tests_of_java, needs=("java",)),
     Suite("cargo", tests_of_cargo, needs=("cargo",), root=of_one_account("cargo")),
     Suite("go", tests_of_go, needs=("go",), root=of_one_account("go")),
