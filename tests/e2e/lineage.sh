@@ -76,11 +76,34 @@ else
 	skip_part 'births from the proc connector (it is not there)'
 fi
 
+# What a child runs is what its parent ran when it was born, whatever that executed since.
+exchanged() {
+	mkdir "exchanged-$1" && cd "exchanged-$1" || exit 1
+	traced -- /usr/bin/python3 -c 'if True:
+		import os, time
+		for i in range(60):
+			maker = os.fork()
+			if maker == 0:
+				os.mkdir("maker%d" % i) # seen, so that nobody asks for births at its exec
+				if os.fork() == 0:
+					os.setsid() if i % 2 else None
+					time.sleep(0.001 * (i % 3))
+					os.mkdir("d%d" % i)
+					os._exit(0)
+				os.execv("/bin/true", ["true"])
+			os.waitpid(maker, 0)
+		time.sleep(0.1)'
+	assert_effect --count 120 kind=dir.create result.state=ok "process.exe~python"
+	cd ..
+}
+exchanged any
+
 export ASSURE_PROBES=connector=missing
 traced -- true
 births=$(assure show last | sed -n 's/^births *//p')
 assert_eq marks "$births" 'births with ASSURE_PROBES=connector=missing'
 mkdir marks && cd marks && scenes && cd ..
+exchanged marks
 
 # In a pid namespace the connector's numbers would be those of strangers.
 unset ASSURE_PROBES

@@ -93,6 +93,8 @@ static void verify_call(const struct actor *actor, struct act *act, bool exec)
 		act->vanished = true;
 		return;
 	}
+	if (exec && act->meanwhile)
+		act->meanwhile(act->context);
 	switch (capture_finish(&act->capture)) {
 	case CAPTURE_RETURNED:
 		act_set_how(act, HOW_verified);

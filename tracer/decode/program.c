@@ -75,6 +75,12 @@ static bool split(struct bytes part, struct program *program)
 	return true;
 }
 
+/* Mostly not needed: opening it takes as long as the rest. A descriptor, or -1. */
+static int memory_of_program(const struct target *target)
+{
+	return openat(target->task, "mem", O_RDONLY | O_CLOEXEC);
+}
+
 static bool read_arguments(const struct stack *stack, struct program *program)
 {
 	enum { ALL = VECTOR_BYTES_LIMIT + STRING_LIMIT };
@@ -90,7 +96,8 @@ static bool read_arguments(const struct stack *stack, struct program *program)
 	if (split(stack_part(stack, first), program))
 		return true;
 	char *data = arena_alloc(stack->arena, ALL);
-	ssize_t size = data ? memory_read_some(stack->target->memory, first, data, ALL) : -1;
+	int memory CLEANUP_FD = memory_of_program(stack->target);
+	ssize_t size = data ? memory_read_some(memory, first, data, ALL) : -1;
 	return size > 0 && split((struct bytes){data, (size_t)size}, program);
 }
 
@@ -132,7 +139,8 @@ static struct bytes read_program_name(const struct stack *stack, uint64_t argc)
 	if (end)
 		return (struct bytes){part.data, (size_t)(end - part.data)};
 	char text[NAME_LIMIT];
-	ssize_t length = memory_read_string(stack->target->memory, address, text, sizeof(text));
+	int memory CLEANUP_FD = memory_of_program(stack->target);
+	ssize_t length = memory < 0 ? -1 : memory_read_string(memory, address, text, sizeof(text));
 	return length < 0 ? BYTES_NONE : arena_copy(stack->arena, (struct bytes){text, (size_t)length});
 }
 
@@ -160,9 +168,9 @@ void program_read(struct decoder *decoder, const struct target *target, uint64_t
 
 	*program = (struct program){0};
 	stack.data = arena_alloc(stack.arena, WINDOW);
-	ssize_t size = !stack.data || (word != sizeof(uint64_t) && word != sizeof(uint32_t)) || target->memory < 0
+	ssize_t size = !stack.data || (word != sizeof(uint64_t) && word != sizeof(uint32_t))
 			   ? -1
-			   : memory_read_some(target->memory, address, stack.data, WINDOW);
+			   : memory_read_pages(target->tid, address, stack.data, WINDOW);
 	if (size <= 0) {
 		read_command_line(decoder, target, program);
 		return;

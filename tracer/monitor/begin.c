@@ -147,7 +147,6 @@ static void adopt_agent(struct session *session)
 {
 	struct monitor *monitor = session->monitor;
 	struct task_status status;
-	bool looked = false;
 	int task CLEANUP_FD = procfs_task(session->starting.pid);
 
 	pthread_mutex_lock(&monitor->lock);
@@ -168,7 +167,7 @@ static void adopt_agent(struct session *session)
 		record_new_process(monitor, process);
 	}
 	if (monitor->connector < 0 && process && task >= 0)
-		(void)births_first_sight(monitor, task, session->starting.pid, &status, &looked);
+		(void)births_first_sight(monitor, task, session->starting.pid, &status);
 	pthread_mutex_unlock(&monitor->lock);
 }
 

@@ -105,6 +105,10 @@ static void on_fork(struct monitor *monitor, const struct connector_event *event
 	if (!process)
 		return;
 	process->confined = confined;
+	/* What the parent became since then is not what the child was born as. */
+	process->told_by_birth = parent->executable && parent->executable_ns < event->mono_ns &&
+				 parent->refreshed_ns < event->mono_ns && !parent->refresh &&
+				 !atomic_load(&parent->exec_unseen);
 	record_new_process(monitor, process);
 }
 
@@ -136,13 +140,24 @@ static void on_exec_event(struct monitor *monitor, const struct connector_event 
 		return;
 	/* The other threads are ending; the events that say so may come later than this one, and are still counted. */
 	process->leader_exited = false;
-	/* Seen where it happened, and known by the name that the process itself has for it. */
-	if (process->executable_ns > event->mono_ns)
+	/* Seen where it happened, and known by the name that the process itself has for it. The kernel tells us afterwards. */
+	if (process->execs_seen > 0) {
+		process->execs_seen--;
 		return;
+	}
 	int task CLEANUP_FD = procfs_task(event->tgid);
 	ssize_t length = task < 0 ? -1 : procfs_link(task, "exe", path, sizeof(path));
 	if (length > 0)
 		process_set_executable(process, (struct bytes){path, (size_t)length});
+}
+
+/* Among the events that were lost may be those that were waited for, and the end of who had a number before. */
+static void note_loss(struct monitor *monitor)
+{
+	monitor->births_lost = true;
+	for (size_t i = 0; i < PROCESS_BUCKETS; i++)
+		for (struct process *each = monitor->processes.buckets[i]; each; each = each->next)
+			each->execs_seen = 0;
 }
 
 void births_drain(struct monitor *monitor)
@@ -162,6 +177,7 @@ void births_drain(struct monitor *monitor)
 			break;
 		case CONNECTOR_LOST:
 			record_loss(monitor, GAP_births_lost, NULL, NULL, 0, "the proc connector overflowed");
+			note_loss(monitor);
 			break;
 		}
 	}
@@ -192,34 +208,68 @@ static uint64_t find_parent(struct monitor *monitor, pid_t pid, const struct tas
 }
 
 /* See namespaces.h. The effect is the child's, which is where it shows. */
-static bool compare_namespaces(struct monitor *monitor, struct process *process, int task)
+static void settle_namespaces(struct monitor *monitor, struct process *process, const struct namespaces *actual)
 {
-	struct namespaces actual = {0};
 	const char *names[NAMESPACE_TYPES];
-
-	if (process->seen && !process->namespaces_stale)
-		return false;
-	/* A newborn's children are born where it was; unless a call of it went unseen, that would have changed it. */
-	namespaces_read(task, !process->seen && !atomic_load(&monitor->context_unseen), &actual);
-	size_t count = process->seen ? 0 : namespaces_unexpected(&process->namespaces, &actual, names);
+	size_t count = process->seen ? 0 : namespaces_unexpected(&process->namespaces, actual, names);
 	struct process *parent = count ? processes_find(&monitor->processes, process->parent_pid) : NULL;
+
 	if (parent && parent->announced_children > 0) {
 		parent->announced_children--;
 		count = 0;
 	}
 	process->seen = true;
-	process->namespaces_stale = false;
-	process->namespaces = actual;
+	process->namespaces = *actual;
 	if (count > 0)
 		record_found_namespaces(monitor, process, names, count);
+}
+
+bool births_look(struct monitor *monitor, struct process *process, int task, bool must)
+{
+	struct namespaces actual = {0};
+
+	pthread_mutex_lock(&monitor->lock);
+	bool newborn = !process->seen;
+	bool wanted = newborn || process->namespaces_stale;
+	unsigned changes = process->namespaces_changes;
+	pthread_mutex_unlock(&monitor->lock);
+	if (!wanted)
+		return false;
+	/* A newborn's children are born where it was; unless a call of it went unseen, that would have changed it. */
+	namespaces_read(task, newborn && !atomic_load(&monitor->context_unseen), &actual);
+	if (!actual.known && !must)
+		return false;
+	pthread_mutex_lock(&monitor->lock);
+	if (newborn == !process->seen)
+		settle_namespaces(monitor, process, &actual);
+	/* Another thread of it may have changed them while we read. */
+	if (process->namespaces_changes == changes)
+		process->namespaces_stale = false;
+	pthread_mutex_unlock(&monitor->lock);
 	return true;
 }
 
-struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid, const struct task_status *status,
-				   bool *looked)
+static void look_at_executable(struct process *process, int task)
+{
+	char path[PATH_MAX];
+
+	if (process->told_by_birth)
+		return;
+	ssize_t length = procfs_link(task, "exe", path, sizeof(path));
+	if (length > 0)
+		process_set_executable(process, (struct bytes){path, (size_t)length});
+}
+
+struct process *births_newborn(struct monitor *monitor, pid_t pid)
+{
+	births_drain(monitor);
+	struct process *process = monitor->births_lost ? NULL : processes_find(&monitor->processes, pid);
+	return process && process->told_by_birth && process->start_ticks == 0 && !process->ended ? process : NULL;
+}
+
+struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid, const struct task_status *status)
 {
 	enum lineage lineage;
-	char path[PATH_MAX];
 
 	births_drain(monitor);
 	struct process *process = processes_find(&monitor->processes, pid);
@@ -238,13 +288,10 @@ struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid,
 		process->parent_pid = status->ppid;
 		process->threads = status->threads > 0 ? status->threads : 1;
 	}
-	*looked = compare_namespaces(monitor, process, task);
 	process->start_ticks = status->start_ticks;
 	process->session = status->session;
 	process->group = status->group;
-	ssize_t length = procfs_link(task, "exe", path, sizeof(path));
-	if (length > 0)
-		process_set_executable(process, (struct bytes){path, (size_t)length});
+	look_at_executable(process, task);
 	if (process->pidfd < 0)
 		watch_exit(monitor, process);
 	if (!known)

@@ -31,10 +31,14 @@ struct process {
 	char *executable;        /* owned */
 	size_t executable_size;
 	uint64_t executable_ns;       /* when it was learned at the stop of an exec; CLOCK_MONOTONIC */
+	unsigned execs_seen;          /* stopped at, and not yet told of by the connector, which comes later */
+	uint64_t refreshed_ns;        /* when program, session and group were looked up last; CLOCK_MONOTONIC */
+	bool told_by_birth;           /* program, session and group are those that its parent had then */
 	struct namespaces namespaces; /* its own; before it was seen, what its parent said of its children */
 	bool confined;                /* one of its threads, or an ancestor, put itself under Landlock rules */
 	bool seen;                    /* at least one of its calls stopped */
 	bool namespaces_stale;        /* it changed them: that was an effect of its own */
+	unsigned namespaces_changes;  /* how often it did */
 	unsigned announced_children;  /* whom it put into other namespaces by a clone(2) that was recorded */
 	struct read_set reads;
 	char dns[256];        /* the last names that it asked for; NUL-terminated, escaped by nobody */

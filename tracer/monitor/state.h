@@ -36,6 +36,7 @@ struct monitor {
 	struct buf scratch;            /* one record at a time */
 	bool store_lost;               /* the ring takes nothing any more */
 	int connector;                 /* -1: births come from marks */
+	bool births_lost;              /* some were: a number may be another process's than we know */
 	int exits;                     /* epoll of pidfds, when there is no connector */
 	struct image_hashes *hashes;   /* NULL unless asked for */
 	struct new_files new_files;
@@ -80,12 +81,17 @@ void record_run_finish(struct monitor *monitor, bool complete, const char *reaso
 
 /* births.c: call with the lock held. */
 void births_drain(struct monitor *monitor);
-/* `looked`: its namespaces were read just now. */
-struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid, const struct task_status *status,
-				   bool *looked);
+/* The process with this number, when its birth tells all that a look at it could; else NULL. */
+struct process *births_newborn(struct monitor *monitor, pid_t pid);
+struct process *births_first_sight(struct monitor *monitor, int task, pid_t pid, const struct task_status *status);
 void births_exits(struct monitor *monitor);
 /* A process of the tree ended: record it, forget it. */
 void births_end(struct monitor *monitor, struct process *process, int wait_status, uint64_t monotonic_ns);
+/*
+ * Without the lock: read the namespaces of a process that is seen for the first time, or that changed them, and record what
+ * nothing announced. True when they were read just now. `must`: what cannot be read now will not be read later.
+ */
+bool births_look(struct monitor *monitor, struct process *process, int task, bool must);
 
 /* hold.c: which processes have a thread in our hands. */
 /* Before a debugger of the tree attaches: wait until nothing of its target is held, and keep it free for a while. */

@@ -39,12 +39,31 @@ static void unlock(struct monitor *monitor)
 	pthread_mutex_unlock(&monitor->lock);
 }
 
+/* A process that ran nothing since its birth is what its birth says: nothing need be looked up. */
+static bool identify_newborn(struct monitor *monitor, struct thread *thread, pid_t tid)
+{
+	lock(monitor);
+	struct process *process = births_newborn(monitor, tid);
+	if (process)
+		process->references++;
+	unlock(monitor);
+	if (!process)
+		return false;
+	thread->process = process;
+	thread->target.tid = thread->target.pid = tid;
+	thread->target.task = procfs_task(tid);
+	thread->used = thread->target.task >= 0;
+	return thread->used;
+}
+
 /* Bind a slot to its thread and process. False when the task is gone or cannot be looked at. */
 static bool identify(struct monitor *monitor, struct thread *thread, pid_t tid)
 {
 	struct task_status status;
 	struct target *target = &thread->target;
 
+	if (identify_newborn(monitor, thread, tid))
+		return true;
 	if (!thread_open(thread, tid, &status))
 		return false;
 	/* The start time that names a process is its leader's. */
@@ -55,14 +74,10 @@ static bool identify(struct monitor *monitor, struct thread *thread, pid_t tid)
 	if (!leads && (leader < 0 || !procfs_status(leader, status.tgid, &leader_status)))
 		return false;
 	lock(monitor);
-	bool seen = false;
-	struct process *process = births_first_sight(monitor, leader, status.tgid, &leader_status, &seen);
+	struct process *process = births_first_sight(monitor, leader, status.tgid, &leader_status);
 	if (process)
 		process->references++;
 	thread->process = process;
-	/* What has just been read of the leader need not be read again. */
-	thread->told = process && leads && seen &&
-		       namespaces_of_names(&process->namespaces, &target->mount_namespace, &target->pid_namespace);
 	/* Last: a slot that is only half known must not pass for a known one. */
 	thread->used = true;
 	unlock(monitor);
@@ -76,8 +91,7 @@ static void refresh_process(struct monitor *monitor, struct thread *thread)
 	struct process *process = thread->process;
 	char path[PATH_MAX];
 
-	if (!process || !(process->refresh || process->namespaces_stale) ||
-	    !procfs_status(thread->target.task, thread->target.tid, &status))
+	if (!process || !process->refresh || !procfs_status(thread->target.task, thread->target.tid, &status))
 		return;
 	ssize_t length = procfs_link(thread->target.task, "exe", path, sizeof(path));
 	lock(monitor);
@@ -86,13 +100,25 @@ static void refresh_process(struct monitor *monitor, struct thread *thread)
 	process->session = status.session;
 	process->group = status.group;
 	process->refresh = false;
-	if (process->namespaces_stale)
-		namespaces_read(thread->target.task, false, &process->namespaces);
-	process->namespaces_stale = false;
+	process->refreshed_ns = clock_monotonic_ns();
 	unlock(monitor);
 }
 
-static struct thread *take_thread(struct worker *worker, const struct stop *stop)
+/* `must`: nobody looks later. */
+static void look_at_namespaces(struct monitor *monitor, struct thread *thread, bool must)
+{
+	struct target *target = &thread->target;
+	struct process *process = thread->process;
+
+	if (!process || !births_look(monitor, process, target->task, must) || target->tid != target->pid)
+		return;
+	/* What has just been read of the leader need not be read again. */
+	lock(monitor);
+	thread->told = namespaces_of_names(&process->namespaces, &target->mount_namespace, &target->pid_namespace);
+	unlock(monitor);
+}
+
+static struct thread *take_thread(struct worker *worker, const struct stop *stop, bool look)
 {
 	struct monitor *monitor = worker->monitor;
 
@@ -109,6 +135,8 @@ static struct thread *take_thread(struct worker *worker, const struct stop *stop
 	if (!thread->used && !identify(monitor, thread, stop->tid))
 		return thread;
 	refresh_process(monitor, thread);
+	if (look)
+		look_at_namespaces(monitor, thread, true);
 	if (atomic_load(&monitor->context_unseen) || (thread->process && atomic_load(&thread->process->exec_unseen)))
 		thread_forget(thread);
 	if (thread->target.memory < 0)
@@ -150,13 +178,12 @@ static void after_exec(struct worker *worker, struct thread *thread, const struc
 
 	if (task < 0)
 		return;
-	/* The cached one is of the old program. */
-	int memory CLEANUP_FD = openat(task, "mem", O_RDONLY | O_CLOEXEC);
 	uint64_t stack = 0;
 	unsigned word = 0;
 	(void)capture_stack(&act->capture, &stack, &word);
 	target.task = task;
-	target.memory = memory;
+	target.tid = target.pid = act->capture.pid;
+	target.memory = -1; /* what is cached is of the old program */
 	decode_exec(&worker->decoder, &target, stack, word, decoded);
 	struct effect_image *image = &decoded->effects->image;
 	if (monitor->hashes && !image_hash(monitor, &worker->decoder, task, image))
@@ -166,6 +193,7 @@ static void after_exec(struct worker *worker, struct thread *thread, const struc
 	if (thread->process && image->object.path.data) {
 		process_set_executable(thread->process, image->object.path);
 		thread->process->executable_ns = clock_monotonic_ns();
+		thread->process->execs_seen++;
 		thread->process->refresh = false;
 	}
 	threads_drop_program(&monitor->threads, act->capture.pid);
@@ -200,8 +228,10 @@ static void note_namespaces(struct monitor *monitor, struct thread *thread, cons
 	lock(monitor);
 	if (thread->process && strcmp(decoded->effects->syscall, "clone") == 0)
 		thread->process->announced_children++;
-	else if (thread->process)
+	else if (thread->process) {
 		thread->process->namespaces_stale = true;
+		thread->process->namespaces_changes++;
+	}
 	unlock(monitor);
 }
 
@@ -320,6 +350,8 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 	if (exec && decoded->facts.exists && !decoded->facts.local)
 		workers_hand_over(monitor);
 	act_begin(&monitor->actor, act);
+	if (exec)
+		look_at_namespaces(monitor, thread, true);
 	decoded_release(decoded);
 	/* One that is answered with an error by us is never made: a search along PATH leaves everything as it was. */
 	exec = exec && act->pending != PENDING_ERROR;
@@ -365,7 +397,7 @@ static bool explain(struct worker *worker, struct thread *thread, const struct s
 static void refuse_foreign(struct worker *worker, const struct stop *stop)
 {
 	struct monitor *monitor = worker->monitor;
-	struct thread *thread = take_thread(worker, stop);
+	struct thread *thread = take_thread(worker, stop, true);
 	struct effect effect = {
 	    .kind = EFFECT_kernel_other,
 	    .how = HOW_performed,
@@ -398,6 +430,18 @@ static void pass_unexplained(struct monitor *monitor, const struct stop *stop, c
 	unlock(monitor);
 }
 
+struct looking {
+	struct monitor *monitor;
+	struct thread *thread;
+};
+
+static void look_meanwhile(void *context)
+{
+	struct looking *looking = context;
+
+	look_at_namespaces(looking->monitor, looking->thread, false);
+}
+
 void worker_handle(struct worker *worker, const struct stop *stop)
 {
 	struct monitor *monitor = worker->monitor;
@@ -407,9 +451,19 @@ void worker_handle(struct worker *worker, const struct stop *stop)
 		refuse_foreign(worker, stop);
 		return;
 	}
-	struct thread *thread = take_thread(worker, stop);
+	/* An exec leaves its caller where it is: there is time to look while the kernel reads the program. */
+	bool exec = row->handling == HANDLING_exec;
+	struct thread *thread = take_thread(worker, stop, !exec);
 	struct decoded decoded = {0};
-	struct act act = {.stop = stop, .target = &thread->target, .decoder = &worker->decoder, .decoded = &decoded};
+	struct looking looking = {monitor, thread};
+	struct act act = {
+	    .stop = stop,
+	    .target = &thread->target,
+	    .decoder = &worker->decoder,
+	    .decoded = &decoded,
+	    .meanwhile = exec ? look_meanwhile : NULL,
+	    .context = &looking,
+	};
 	struct process *held = NULL;
 	bool explained = false;
 

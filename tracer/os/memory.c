@@ -84,6 +84,23 @@ ssize_t memory_read_some(int mem, uint64_t address, void *out, size_t size)
 	return got > 0 ? got : -1;
 }
 
+ssize_t memory_read_pages(pid_t tid, uint64_t address, void *out, size_t size)
+{
+	enum { PAGES = 8 };
+	struct iovec here = {out, size}, there[PAGES];
+	size_t count = 0;
+
+	/* An element is read whole or not at all. */
+	for (size_t done = 0; done < size && count < PAGES; count++) {
+		size_t piece = PAGE - (size_t)((address + done) % PAGE);
+		piece = piece < size - done ? piece : size - done;
+		there[count] = (struct iovec){(void *)(uintptr_t)(address + done), piece};
+		done += piece;
+	}
+	ssize_t got = process_vm_readv(tid, &here, 1, there, count, 0);
+	return got > 0 ? got : -1;
+}
+
 /* Where a string is read from: /proc/TID/mem, or the task itself where it is named. */
 struct source {
 	int mem;

@@ -47,6 +47,9 @@ struct act {
 	int *umask;       /* of the task as it was last read, or -1: the next one who reads it leaves it here */
 	bool may_perform; /* the calling thread can carry out orders */
 	bool never_wait;  /* the last try to read this thread's result was interrupted: let this one go */
+	/* Called while the kernel executes a program, which takes it a while; or NULL. */
+	void (*meanwhile)(void *context);
+	void *context;
 
 	/* set by act_begin() */
 	enum act_pending pending;

@@ -22,6 +22,12 @@ bool memory_is_crowded(void);
 /* Read as much of `size` bytes as there is before the first gap. -1 with errno when that is nothing. */
 ssize_t memory_read_some(int mem, uint64_t address, void *out, size_t size);
 /*
+ * Read as much as there is of `size` bytes, page by page, through process_vm_readv(2), without a descriptor of the memory. For
+ * what only the kernel has written so far, like the stack of a program at its exec stop: nobody can withhold a page of it.
+ * -1 with errno when that is nothing.
+ */
+ssize_t memory_read_pages(pid_t tid, uint64_t address, void *out, size_t size);
+/*
  * Read a string of at most size-1 bytes and its NUL. Returns the length; -ENAMETOOLONG when no NUL was found within
  * `size` bytes; -EFAULT when memory ended first.
  */
