@@ -98,6 +98,12 @@ exchanged() {
 }
 exchanged any
 
+# It is in the initial network namespace alone, and whoever put us into another one is an ancestor.
+if [ "$births" = connector ] && [ "$IDENTITY" = root ]; then
+	unshare -n "$ASSURE" trace --quiet -- true </dev/null || fail "trace in a network namespace: $?"
+	assert_eq connector "$(assure show last | sed -n 's/^births *//p')" 'births in a network namespace'
+fi
+
 export ASSURE_PROBES=connector=missing
 traced -- true
 births=$(assure show last | sed -n 's/^births *//p')

@@ -111,6 +111,48 @@ static bool in_initial_pid_namespace(void)
 	return fstatat(procfs_root(), "self/ns/pid", &status, 0) == 0 && status.st_ino == initial;
 }
 
+/* In the network namespace of that process, entered for the moment it takes; -1 when it cannot be entered, or has none. */
+static int open_beside(pid_t pid, int own)
+{
+	int task CLEANUP_FD = procfs_task(pid);
+	int other CLEANUP_FD = task < 0 ? -1 : openat(task, "ns/net", O_RDONLY | O_CLOEXEC);
+
+	if (other < 0 || setns(other, CLONE_NEWNET) != 0)
+		return -1;
+	int fd = open_here(NULL);
+	if (setns(own, CLONE_NEWNET) != 0)
+		fd_close(&fd);
+	return fd;
+}
+
+/*
+ * There is a connector in the initial network namespace alone. The first process is mostly in it, but may be nobody's to
+ * look at; whoever put us into another one is an ancestor of ours.
+ */
+static int open_elsewhere(void)
+{
+	enum { ANCESTORS = 16 };
+	int own CLEANUP_FD = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	pid_t pid = 1, next = getppid();
+	struct stat status;
+	int fd = -1;
+
+	if (own < 0 || fstat(own, &status) != 0)
+		return -1;
+	ino_t tried = status.st_ino;
+	for (int i = 0; i <= ANCESTORS && pid > 0 && fd < 0; i++) {
+		struct task_status about;
+		int task CLEANUP_FD = procfs_task(pid);
+		bool known = task >= 0 && procfs_status(task, 0, &about);
+		if (task >= 0 && fstatat(task, "ns/net", &status, 0) == 0 && status.st_ino != tried) {
+			fd = open_beside(pid, own);
+			tried = status.st_ino;
+		}
+		pid = i == 0 ? next : known ? about.ppid : 0;
+	}
+	return fd;
+}
+
 int connector_open(struct err *err)
 {
 	struct err first = {0};
@@ -128,17 +170,9 @@ int connector_open(struct err *err)
 	if (fd >= 0)
 		return fd;
 
-	/* Elsewhere than in the initial network namespace there is no connector; go there for the moment it takes. */
-	int own CLEANUP_FD = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	int initial CLEANUP_FD = openat(procfs_root(), "1/ns/net", O_RDONLY | O_CLOEXEC);
-	if (own >= 0 && initial >= 0 && setns(initial, CLONE_NEWNET) == 0) {
-		struct err second = {0};
-		fd = open_here(&second);
-		if (setns(own, CLONE_NEWNET) != 0 && fd >= 0)
-			fd_close(&fd);
-		if (fd >= 0)
-			return fd;
-	}
+	fd = open_elsewhere();
+	if (fd >= 0)
+		return fd;
 	if (err && !err_is_set(err))
 		*err = first;
 	return -1;
