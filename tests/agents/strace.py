@@ -201,15 +201,18 @@ def image_of(path, links):
     return path
 
 
-def address_of(argument):
-    """A socket address as `family address port`, or None."""
+def address_of(argument, here, follow):
+    """A socket address as `family address port`, or None. A name in the file system is resolved as the call does it."""
     inet = re.search(r'sin6?_port=htons\((\d+)\).*?"([^"]+)"', argument)
     if inet:
         return f"inet {inet[2]} {inet[1]}"
     if "sa_family=AF_NETLINK" in argument:
         return "netlink"
     unix = re.search(r'sun_path=(@?)"((?:[^"\\]|\\.)*)"', argument)
-    return f"unix {unix[1]}{unescaped(unix[2])}" if unix else None
+    if not unix:
+        return None
+    name = unescaped(unix[2])
+    return f"unix @{name}" if unix[1] else f"unix {resolved(os.path.join(here, name), follow)}"
 
 
 def open_event(call, here):
@@ -258,7 +261,7 @@ def exec_event(call, here, tasks):
     return Event(f"exec {path} {argv}", result)
 
 
-def socket_events(call):
+def socket_events(call, here):
     if call.name in ACCEPTS:
         if call.result != "EAGAIN":  # how often nobody was there is a matter of time
             yield Event("accept", call.result)
@@ -267,10 +270,8 @@ def socket_events(call):
         yield Event(f"{'receive' if call.name in RECEIVES else 'pass'} descriptors", call.result)
     if call.name in RECEIVES:
         return
-    if call.name == "sendmmsg":
-        addresses = [address_of(part) for part in call.given.split("msg_name=")[1:]]
-    else:
-        addresses = [address_of(call.given)]
+    parts = call.given.split("msg_name=")[1:] if call.name == "sendmmsg" else [call.given]
+    addresses = [address_of(part, here, call.name != "bind") for part in parts]
     kind = "send" if call.name.startswith("send") else call.name
     for address in addresses:
         if address and not (kind == "send" and address.startswith("unix")):
@@ -326,7 +327,7 @@ def events_of(log, folder):
         elif call.name in ("execve", "execveat"):
             found.append(exec_event(call, here[0], tasks))
         elif call.name in SOCKET_CALLS:
-            found.extend(socket_events(call))
+            found.extend(socket_events(call, here[0]))
         elif call.name == "mmap":
             found.append(mapping_event(call))
         else:

@@ -119,6 +119,32 @@ static void check_path(const struct effect_object *object)
 	close(fd);
 }
 
+/* Of a path that leads nowhere: folders by their own names, then one that is none for the kernel, then anything. */
+static void check_reached(const struct effect_object *object)
+{
+	struct open_how how = {
+	    .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+	    .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS,
+	};
+	char path[PATH_MAX];
+
+	need(object->path.size > 0 && object->path.data[0] == '/' && !object->has_inode);
+	need(object->path.data[object->path.size - 1] != '/');
+	for (size_t end = 1, start = 1;; start = ++end) {
+		while (end < object->path.size && object->path.data[end] != '/')
+			end++;
+		struct bytes name = {object->path.data + start, end - start};
+		need(name.size > 0 && end < sizeof(path) && !memchr(name.data, 0, name.size));
+		memcpy(path, object->path.data, end);
+		path[end] = 0;
+		int fd = open_in_root(path, &how);
+		if (fd < 0)
+			return;
+		close(fd);
+		need(!bytes_equal(name, BYTES(".")) && !bytes_equal(name, BYTES("..")) && end < object->path.size);
+	}
+}
+
 static void check(const struct path_request *request)
 {
 	struct effect_object object;
@@ -140,6 +166,8 @@ static void check(const struct path_request *request)
 	}
 	if (facts.parent_exists)
 		check_path(&object);
+	else if (request->path.size > 0 && request->path.size < PATH_MAX)
+		check_reached(&object);
 	if (place.directory >= 0) {
 		need(memchr(place.name, 0, sizeof(place.name)) && fstat(place.directory, &status) == 0);
 		const char *slash = strchr(place.name, '/');

@@ -83,7 +83,7 @@ bool path_lies_in(struct path_cache *cache, const struct target *target, const s
 	struct location location CLEANUP_LOCATION;
 	struct statx status;
 
-	location_find(cache, target, request, &location);
+	location_find(cache, target, request, NULL, &location);
 	if (location.exists && location.status.stx_ino == ino &&
 	    makedev(location.status.stx_dev_major, location.status.stx_dev_minor) == device)
 		return true;
@@ -110,7 +110,7 @@ int path_process_folder(struct path_cache *cache, const struct target *target, c
 	struct location location CLEANUP_LOCATION;
 	struct statfs about;
 
-	location_find(cache, target, request, &location);
+	location_find(cache, target, request, NULL, &location);
 	int current CLEANUP_FD = location.parent >= 0 ? openat(location.parent, ".", O_PATH | O_CLOEXEC) : -1;
 	for (int level = 0; current >= 0 && level < PROC_LEVELS; level++) {
 		if (fstatfs(current, &about) != 0 || about.f_type != PROC_SUPER_MAGIC)

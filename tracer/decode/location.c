@@ -20,6 +20,7 @@ void location_close(struct location *location)
 	if (location->entry != location->parent)
 		fd_close(&location->entry);
 	fd_close(&location->parent);
+	fd_close(&location->reached);
 }
 
 bool location_stat(int directory, const char *name, struct statx *status)
@@ -194,9 +195,9 @@ static void find_base(const struct target *target, const struct path_request *re
 }
 
 void location_find(struct path_cache *cache, const struct target *target, const struct path_request *request,
-		   struct location *location)
+		   struct arena *arena, struct location *location)
 {
-	*location = (struct location){.parent = -1, .entry = -1};
+	*location = LOCATION_NONE;
 	if (request->path.size == 0) {
 		find_base(target, request, location);
 		return;
@@ -207,10 +208,12 @@ void location_find(struct path_cache *cache, const struct target *target, const 
 	struct location quick = *location;
 	if (request->path.data[0] != '/' && start < 0)
 		start = path_base(target, request->base);
-	if (request->path.data[0] != '/' && start < 0)
-		*location = (struct location){.parent = -1, .entry = -1, .error = errno};
-	else
-		location_walk(target, fd_steal(&start), request->path, request->follow, location);
+	if (request->path.data[0] != '/' && start < 0) {
+		*location = LOCATION_NONE;
+		location->error = errno;
+	} else {
+		location_walk(target, fd_steal(&start), request->path, request->follow, arena, location);
+	}
 	/* The link's own entry is known by now, and stays so wherever it leads. */
 	location->slash = quick.slash;
 	location->entry = quick.entry;

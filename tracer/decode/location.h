@@ -26,7 +26,11 @@ struct location {
 	char link[NAME_MAX + 1]; /* that link's name */
 	unsigned links;          /* followed by location_walk() */
 	bool through_proc;       /* one of them in procfs: where it leads depends on who asks */
+	int reached;             /* when there is no `parent`: O_PATH of where location_walk() was stopped, or -1 */
+	struct bytes rest;       /* what was still to be walked there, from the component that stopped it */
 };
+
+#define LOCATION_NONE ((struct location){.parent = -1, .entry = -1, .reached = -1})
 
 /*
  * The directory that a call named last: a second name is often in the same one. Holds until the next call is decoded, or
@@ -45,13 +49,15 @@ void location_close(struct location *location);
 
 /*
  * Component by component, in the task's root, with its /proc/self: right for every path, at several calls a component.
- * Takes ownership of `start` (an O_PATH descriptor of the starting directory).
+ * Takes ownership of `start` (an O_PATH descriptor of the starting directory). How far a walk came that was stopped is
+ * told with memory of `arena`, and not when that is NULL.
  */
-void location_walk(const struct target *target, int start, struct bytes path, bool follow, struct location *location);
+void location_walk(const struct target *target, int start, struct bytes path, bool follow, struct arena *arena,
+		   struct location *location);
 
 /* In two or three calls for the common case; falls back on location_walk(). */
 void location_find(struct path_cache *cache, const struct target *target, const struct path_request *request,
-		   struct location *location);
+		   struct arena *arena, struct location *location);
 /* The part of a path before its last component; absent when it has no plain one. */
 struct bytes location_directory(struct bytes path);
 /* statx of the directory that holds the object, looked up once. */

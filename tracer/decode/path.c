@@ -50,6 +50,14 @@ static struct bytes where(int fd, char text[PATH_MAX])
 	return length < 0 ? BYTES_NONE : (struct bytes){text, (size_t)length};
 }
 
+/* The same of a directory, however long; absent for -1. */
+static struct bytes name_of(int directory, char text[PATH_MAX], struct arena *arena)
+{
+	struct bytes name = directory >= 0 ? where(directory, text) : BYTES_NONE;
+
+	return name.data || directory < 0 ? name : deep_path(directory, arena);
+}
+
 static void set_views(const struct target *target, struct arena *arena, struct effect_object *object,
 		      struct bytes kernel_view, int directory, const struct statx *status)
 {
@@ -114,6 +122,35 @@ static void set_file_system(struct path_cache *cache, const struct target *targe
 	else if (location_stat_directory(location))
 		set_place(facts, &location->directory,
 			  file_system_of(cache, target, location->parent, "", &location->directory));
+}
+
+static void set_found(struct path_cache *cache, const struct target *target, struct arena *arena,
+		      struct location *location, struct bytes directory, struct effect_object *object,
+		      struct path_facts *facts)
+{
+	const struct statx *mount = location->exists ? &location->status : NULL;
+
+	if (!mount && !target->same_mounts && location_stat_directory(location))
+		mount = &location->directory;
+	set_views(target, arena, object, join(arena, directory, bytes_of(location->name)), location->parent, mount);
+	set_file_system(cache, target, location, facts);
+}
+
+/* What there is of the way, and behind it what was asked for and is not there. */
+static bool set_reached(const struct target *target, struct arena *arena, const struct location *location,
+			struct effect_object *object)
+{
+	char text[PATH_MAX];
+	struct statx status;
+	struct bytes reached = name_of(location->reached, text, arena);
+
+	/* Links of procfs lead to pipes and sockets too, whose names are no paths. */
+	if (!reached.data || reached.data[0] != '/')
+		return false;
+	bool mount = !target->same_mounts && location_stat(location->reached, "", &status);
+	set_views(target, arena, object, join(arena, reached, location->rest), location->reached,
+		  mount ? &status : NULL);
+	return true;
 }
 
 void path_place_release(struct path_place *place)
@@ -181,24 +218,14 @@ void path_resolve_held(struct path_cache *cache, const struct target *target, co
 	*facts = (struct path_facts){0};
 	if (place)
 		place->directory = -1;
-	location_find(cache, target, request, &location);
+	location_find(cache, target, request, arena, &location);
 	facts->error = location.error;
 	facts->parent_exists = location.parent >= 0;
-	struct bytes directory = location.view;
-	if (!directory.data && location.parent >= 0)
-		directory = where(location.parent, text);
-	if (!directory.data && location.parent >= 0)
-		directory = deep_path(location.parent, arena);
-	if (directory.data) {
-		const struct statx *mount = location.exists ? &location.status : NULL;
-		if (!mount && !target->same_mounts && location_stat_directory(&location))
-			mount = &location.directory;
-		set_views(target, arena, object, join(arena, directory, bytes_of(location.name)), location.parent,
-			  mount);
-		set_file_system(cache, target, &location, facts);
-	} else {
+	struct bytes directory = location.view.data ? location.view : name_of(location.parent, text, arena);
+	if (directory.data)
+		set_found(cache, target, arena, &location, directory, object, facts);
+	else if (!set_reached(target, arena, &location, object))
 		set_lexical(target, request, arena, object);
-	}
 	if (location.exists)
 		set_identity(object, facts, &location.status);
 	if (!bytes_equal(request->path, object->path))
@@ -224,8 +251,9 @@ void path_of_own_descriptor(struct path_cache *cache, const struct target *targe
 			    struct effect_object *object, struct path_facts *facts)
 {
 	char text[PATH_MAX];
-	struct location location = {.parent = fd, .entry = -1};
+	struct location location = LOCATION_NONE;
 
+	location.parent = fd;
 	*object = (struct effect_object){0};
 	*facts = (struct path_facts){0};
 	if (location.parent < 0) {

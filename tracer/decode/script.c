@@ -90,7 +90,7 @@ static int open_program(struct decoder *decoder, const struct target *target, co
 	char name[32];
 
 	*identity = (struct file_identity){0};
-	location_find(decoder->cache, target, request, &location);
+	location_find(decoder->cache, target, request, NULL, &location);
 	if (!location.exists)
 		return -1;
 	const struct statx *found = &location.status;

@@ -19,7 +19,7 @@ enum { SYMLINK_LIMIT = 40 };
 struct walk {
 	const struct target *target;
 	int current;                /* O_PATH of the directory reached */
-	char pending[2 * PATH_MAX]; /* what is still to be walked */
+	char pending[2 * PATH_MAX]; /* what is still to be walked; a component stays in it until it was passed */
 	unsigned links;
 	unsigned retries; /* because somebody exchanges links for something else */
 	bool through_proc;
@@ -42,11 +42,11 @@ static bool at_root(const struct walk *walk)
 	       here.stx_dev_minor == root.stx_dev_minor && here.stx_mnt_id == root.stx_mnt_id;
 }
 
-/* Put a link's text in front of what is still to be walked. */
+/* Put a link's text in front of what is still to be walked: slashes at the end, or a name behind one. */
 static int push_text(struct walk *walk, const char *text, const char *rest)
 {
 	char joined[sizeof(walk->pending)];
-	int length = snprintf(joined, sizeof(joined), "%s%s%s", text, *rest ? "/" : "", rest);
+	int length = snprintf(joined, sizeof(joined), "%s%s", text, rest);
 
 	if (length < 0 || (size_t)length >= sizeof(joined))
 		return ENAMETOOLONG;
@@ -89,13 +89,28 @@ static bool is_magic_link(const struct walk *walk, const char *name)
 	return errno == ELOOP && on_procfs(walk->current);
 }
 
-static int step_into(struct walk *walk, int next)
+/* On to `next`, or not if that is no descriptor; `rest` of what is pending is what remains. */
+static int step_into(struct walk *walk, int next, const char *rest)
 {
 	if (next < 0)
 		return errno;
 	fd_close(&walk->current);
 	walk->current = next;
+	memmove(walk->pending, rest, strlen(rest) + 1);
 	return 0;
+}
+
+/* What a link says goes in front of what is still to be walked. */
+static int step_through(struct walk *walk, const char *text, const char *rest)
+{
+	int root CLEANUP_FD = text[0] == '/' ? open_root(walk->target) : -1;
+
+	if (text[0] == '/' && root < 0)
+		return errno;
+	int error = push_text(walk, text, rest);
+	if (error || text[0] != '/')
+		return error;
+	return step_into(walk, fd_steal(&root), walk->pending);
 }
 
 static int follow_link(struct walk *walk, const char *name, const char *rest)
@@ -105,15 +120,12 @@ static int follow_link(struct walk *walk, const char *name, const char *rest)
 	if (on_procfs(walk->current))
 		walk->through_proc = true;
 	int own = own_folder(walk, name);
-	if (own >= 0) {
-		memmove(walk->pending, rest, strlen(rest) + 1);
-		return step_into(walk, own);
-	}
+	if (own >= 0)
+		return step_into(walk, own, rest);
 	if (is_magic_link(walk, name)) {
 		if (++walk->links > SYMLINK_LIMIT)
 			return ELOOP;
-		memmove(walk->pending, rest, strlen(rest) + 1);
-		return step_into(walk, openat(walk->current, name, O_PATH | O_CLOEXEC));
+		return step_into(walk, openat(walk->current, name, O_PATH | O_CLOEXEC), rest);
 	}
 	ssize_t length = readlinkat(walk->current, name, text, sizeof(text));
 	/* No link any more: the same component once more. */
@@ -124,12 +136,7 @@ static int follow_link(struct walk *walk, const char *name, const char *rest)
 	if ((size_t)length >= sizeof(text))
 		return ENAMETOOLONG;
 	text[length] = 0;
-	if (text[0] == '/') {
-		int error = step_into(walk, open_root(walk->target));
-		if (error)
-			return error;
-	}
-	return push_text(walk, text, rest);
+	return step_through(walk, text, rest);
 }
 
 /* One component. 0: walked on; -1: `name` is the last one and is left to the caller; else an errno value. */
@@ -150,8 +157,7 @@ static int step(struct walk *walk, bool follow, char name[NAME_MAX + 1], struct 
 	if (strcmp(name, "..") == 0 && at_root(walk))
 		strcpy(name, ".");
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-		memmove(walk->pending, rest, strlen(rest) + 1);
-		int error = step_into(walk, openat(walk->current, name, O_PATH | O_DIRECTORY | O_CLOEXEC));
+		int error = step_into(walk, openat(walk->current, name, O_PATH | O_DIRECTORY | O_CLOEXEC), rest);
 		name[0] = 0;
 		return error;
 	}
@@ -159,18 +165,34 @@ static int step(struct walk *walk, bool follow, char name[NAME_MAX + 1], struct 
 	if (!exists && !last)
 		return errno;
 	if (exists && S_ISLNK(status->stx_mode) && (!last || follow || as_directory))
-		return follow_link(walk, name, rest);
+		return follow_link(walk, name, start + length);
 	if (last)
 		return -1;
-	memmove(walk->pending, rest, strlen(rest) + 1);
-	return step_into(walk, openat(walk->current, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+	return step_into(walk, openat(walk->current, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rest);
 }
 
-void location_walk(const struct target *target, int start, struct bytes path, bool follow, struct location *location)
+/* Where a walk was stopped, and before what. Nothing behind that exists for the kernel, so nothing of it is simplified. */
+static void keep_reached(struct walk *walk, struct arena *arena, struct location *location)
+{
+	const char *rest = walk->pending + strspn(walk->pending, "/");
+	size_t size = strlen(rest);
+
+	while (size > 0 && rest[size - 1] == '/')
+		size--;
+	if (arena && size > 0)
+		location->rest = arena_copy(arena, (struct bytes){rest, size});
+	if (location->rest.data)
+		location->reached = fd_steal(&walk->current);
+	else
+		fd_close(&walk->current);
+}
+
+void location_walk(const struct target *target, int start, struct bytes path, bool follow, struct arena *arena,
+		   struct location *location)
 {
 	struct walk walk = {.target = target, .current = start};
 
-	*location = (struct location){.parent = -1, .entry = -1};
+	*location = LOCATION_NONE;
 	if (path.size >= sizeof(walk.pending)) {
 		location->error = ENAMETOOLONG;
 		fd_close(&walk.current);
@@ -179,7 +201,11 @@ void location_walk(const struct target *target, int start, struct bytes path, bo
 	memcpy(walk.pending, path.data, path.size);
 	walk.pending[path.size] = 0;
 	if (path.size > 0 && path.data[0] == '/')
-		location->error = step_into(&walk, open_root(target));
+		location->error = step_into(&walk, open_root(target), walk.pending);
+	if (location->error) {
+		fd_close(&walk.current);
+		return;
+	}
 
 	char name[NAME_MAX + 1] = "";
 	struct statx status = {0};
@@ -191,12 +217,17 @@ void location_walk(const struct target *target, int start, struct bytes path, bo
 	location->links = walk.links;
 	location->through_proc = walk.through_proc;
 	if (location->error != 0) {
-		fd_close(&walk.current);
+		keep_reached(&walk, arena, location);
+		return;
+	}
+	location->exists = location_stat(walk.current, name, &location->status);
+	if (!location->exists)
+		location->error = errno;
+	/* Only a link of procfs brings a walk into what is no directory. */
+	if (location->error == ENOTDIR) {
+		keep_reached(&walk, arena, location);
 		return;
 	}
 	location->parent = walk.current;
 	memcpy(location->name, name, sizeof(name));
-	location->exists = location_stat(location->parent, location->name, &location->status);
-	if (!location->exists)
-		location->error = errno;
 }

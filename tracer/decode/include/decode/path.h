@@ -59,7 +59,9 @@ void path_forget(struct path_cache *cache);
 
 /*
  * Resolve. Fills `object` (path, host_path, device, inode, type; as_given only when it differs from path) from memory of
- * `arena`, and `facts`. When the path cannot be resolved, `object->path` is the base joined with the text given.
+ * `arena`, and `facts`. When the path leads nowhere, `object->path` is where the way to it ends, joined with what was still
+ * to be walked there as it was given, but for slashes at its end. If that is unknown too, it is the base joined with the
+ * text given.
  */
 void path_resolve(struct path_cache *cache, const struct target *target, const struct path_request *request,
 		  struct arena *arena, struct effect_object *object, struct path_facts *facts);
