@@ -190,7 +190,7 @@ static void one_round(struct session *session)
 	 * Births come one by one, and whoever needs to know them sooner asks for himself: to be woken for each one would
 	 * take the processor from those who wait for an answer.
 	 */
-	enum { REST_MS = 2 };
+	enum { REST_MS = 5 };
 	int timeout = poll_timeout(session);
 	waits[WAIT_CONNECTOR].fd = session->births_rest ? -1 : monitor->connector;
 	waits[WAIT_CONNECTOR].revents = 0;

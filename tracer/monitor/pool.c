@@ -19,11 +19,11 @@
 enum {
 	WORKER_STACK = 512 << 10,
 	FIRST_WORKERS = 4,   /* made before the tree can use up what its user may have */
-	TICK_NS = 2000000,   /* between two looks of the watch */
+	TICK_NS = 5000000,   /* between two looks of the watch */
 	QUIET_TICKS = 3,     /* without any stop, and it sleeps: its ticks would cost more than to wake it again */
-	FLOOD_TICKS = 8,     /* with stops that wait, and one more may receive */
-	EBB_TICKS = 256,     /* without, and one less may */
-	PATIENCE_TICKS = 50, /* with workers who are all busy, before they count as stuck */
+	FLOOD_TICKS = 3,     /* with stops that wait, and one more may receive */
+	EBB_TICKS = 100,     /* without, and one less may */
+	PATIENCE_TICKS = 20, /* with workers who are all busy, before they count as stuck */
 	PASSED_AT_ONCE = 64,
 	RETRY_NS = 100000000, /* after a worker could not be made */
 };
