@@ -149,9 +149,50 @@ static int open_parent(const struct target *target, struct bytes directory, bool
 	return open_directory(target, absolute ? target->root : *start, text);
 }
 
+/*
+ * A search along a list of folders asks for many names below folders that are not there: how far such a path leads, from
+ * its end. False when it needs the careful walk, as when a link leads nowhere.
+ */
+static bool find_reached(struct path_cache *cache, const struct target *target, int start, struct bytes path,
+			 struct arena *arena, struct location *location)
+{
+	bool absolute = path.data[0] == '/';
+	struct bytes prefix = location_directory(path);
+	char name[NAME_MAX + 1];
+	struct statx status;
+
+	while (location->reached < 0) {
+		bool slashes;
+		if (!split(prefix, &prefix, name, &slashes) || prefix.size == 0)
+			return false;
+		char text[PATH_MAX];
+		memcpy(text, prefix.data, prefix.size);
+		text[prefix.size] = 0;
+		location->reached = open_directory(target, absolute ? target->root : start, text);
+		if (location->reached < 0 && errno != ENOENT)
+			return false;
+	}
+	if (!location_stat(location->reached, "", &status) ||
+	    file_system_of(cache, target, location->reached, "", &status).procfs ||
+	    location_stat(location->reached, name, &status) || errno != ENOENT)
+		return false;
+	const char *rest = path.data + prefix.size;
+	size_t size = path.size - prefix.size;
+	for (; size > 0 && *rest == '/'; size--)
+		rest++;
+	while (size > 0 && rest[size - 1] == '/')
+		size--;
+	location->error = ENOENT;
+	if (arena)
+		location->rest = arena_copy(arena, (struct bytes){rest, size});
+	if (!location->rest.data)
+		fd_close(&location->reached);
+	return true;
+}
+
 /* The common case: two or three calls. False when it needs the careful walk. */
 static bool find_quickly(struct path_cache *cache, const struct target *target, int *start,
-			 const struct path_request *request, struct location *location)
+			 const struct path_request *request, struct arena *arena, struct location *location)
 {
 	struct bytes directory;
 
@@ -167,6 +208,9 @@ static bool find_quickly(struct path_cache *cache, const struct target *target, 
 			return false;
 		location->parent = open_parent(target, directory, absolute, start);
 	}
+	if (location->parent < 0 && errno == ENOENT &&
+	    find_reached(cache, target, *start, request->path, arena, location))
+		return true;
 	if (location->parent < 0)
 		return false;
 	location->exists = location_stat(location->parent, location->name, &location->status);
@@ -203,8 +247,9 @@ void location_find(struct path_cache *cache, const struct target *target, const 
 		return;
 	}
 	int start CLEANUP_FD = -1;
-	if (find_quickly(cache, target, &start, request, location))
+	if (find_quickly(cache, target, &start, request, arena, location))
 		return;
+	fd_close(&location->reached);
 	struct location quick = *location;
 	if (request->path.data[0] != '/' && start < 0)
 		start = path_base(target, request->base);
