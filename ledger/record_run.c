@@ -29,6 +29,29 @@ static void write_descriptors(struct record_writer *writer, const struct record_
 	writer->text_limit = whole;
 }
 
+/* Nothing is given to the agent that it would not have without us; readers may rely on the lists. */
+static void write_added(struct json *json, const char *list)
+{
+	json_begin_array(json, list);
+	json_end_array(json);
+}
+
+static void write_probes(struct record_writer *writer, const struct record_run_start *start)
+{
+	struct json *json = &writer->json;
+
+	json_begin_array(json, "probes");
+	for (size_t i = 0; i < start->probe_count; i++) {
+		json_begin_object(json, NULL);
+		record_text(writer, "detail", start->probes[i].detail);
+		record_text(writer, "follows", start->probes[i].follows);
+		record_text(writer, "id", start->probes[i].id);
+		record_text(writer, "state", start->probes[i].state);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
 static void write_keys(struct record_writer *writer, const struct record_run_start *start)
 {
 	static const enum key_use order[] = {USE_issuer, USE_ledger, USE_tool_executor, USE_witness};
@@ -58,6 +81,8 @@ bool record_run_start(struct buf *out, struct record_head *head, const struct re
 	json_text(json, "class", record_class_name(start->stamp.class));
 	json_bytes(json, "cwd", record_cut(start->cwd, CWD_LIMIT));
 	write_descriptors(&writer, start);
+	write_added(json, "environment_added");
+	write_added(json, "flags_added");
 	json_uint(json, "gid", start->gid);
 	record_text(&writer, "host", start->host);
 	record_text(&writer, "host_key", start->host_key);
@@ -70,6 +95,7 @@ bool record_run_start(struct buf *out, struct record_head *head, const struct re
 	json_uint(json, "mono_ns", start->stamp.mono_ns);
 	record_text(&writer, "name", start->name);
 	json_bool(json, "no_new_privs", start->no_new_privs);
+	write_probes(&writer, start);
 	record_text(&writer, "results", start->results);
 	record_text(&writer, "run", start->run);
 	record_schema(&writer);

@@ -31,6 +31,47 @@ assert_eq True "$(field 'p["kernel"]["detail"].startswith("Linux '"$(uname -r)"'
 assert_eq "['detail', 'follows', 'id', 'name', 'purpose', 'required', 'state', 'todo']" \
 	"$(field 'sorted(set().union(*d["probes"]))')" 'fields of a probe'
 
+# --- a run's first record says it too: all but what only a stopped call shows
+start_record() { # of the newest run, into the file `start`
+	/usr/bin/python3 - <<'EOF'
+import glob, os, sqlite3
+newest = max(glob.glob(os.path.join(os.environ["ASSURE_HOME"], "runs", "*", "run.sqlite")), key=os.path.getmtime)
+(body,) = sqlite3.connect(newest).execute("SELECT json FROM records WHERE seq = 0").fetchone()
+open("start", "w").write(body if isinstance(body, str) else body.decode())
+EOF
+}
+cat >compare.py <<'EOF'
+import json
+found = {row["id"]: row for row in json.load(open("json"))["probes"]}
+first = json.load(open("start"))
+said = {row["id"]: row for row in first["probes"]}
+assert set(found) - set(said) == {"receive", "memory", "answer", "capture"}, set(found) ^ set(said)
+assert len(said) == len(first["probes"])
+for name, row in said.items():
+    assert row["state"] == found[name]["state"], (row, found[name])
+    assert row.get("follows") == (found[name]["follows"] if row["state"] == "missing" else None), row
+    if name != "connector":
+        assert row.get("detail", found[name]["detail"]) == found[name]["detail"], (row, found[name])
+assert said["user_namespaces"].get("detail") and said["seccomp"].get("detail"), said
+assert (first["births"] == "connector") == (said["connector"]["state"] == "ok"), said
+assert first["environment_added"] == first["flags_added"] == [], first
+EOF
+container=podman "$ASSURE" doctor --json >json 2>err </dev/null || fail 'doctor in a container'
+container=podman "$ASSURE" trace --quiet -- true || fail 'trace in a container'
+start_record
+/usr/bin/python3 compare.py || fail "the first record of a run and doctor ($(cat start))"
+for taken in openat2 connector seccomp; do
+	ASSURE_PROBES=$taken=missing "$ASSURE" doctor --json >json || fail "doctor without $taken"
+	ASSURE_PROBES=$taken=missing "$ASSURE" trace --quiet -- true || fail "trace without $taken"
+	start_record
+	/usr/bin/python3 compare.py || /usr/bin/python3 - "$taken" <<'EOF' || fail "without $taken ($(cat start))"
+import json, sys
+said = {row["id"]: row for row in json.load(open("start"))["probes"]}
+assert said[sys.argv[1]]["state"] == "missing" and said[sys.argv[1]]["follows"], said
+EOF
+done
+"$ASSURE" doctor --json >json || fail 'doctor once more'
+
 # --- looking changes nothing
 [ -z "$(find "$ASSURE_HOME" -name '.*doctor*')" ] || fail 'doctor left something in the state folder'
 ASSURE_HOME=$PWD/none/state "$ASSURE" doctor >/dev/null || fail 'doctor without a state folder'
@@ -42,8 +83,8 @@ for probe in $(field '" ".join(i for i, row in p.items() if row["required"])'); 
 	assert_eq 'exit 1' "$STATUS" "doctor without $probe"
 	assert_contains "$(tail -n 1 out)" '^trace will not work here: ' "doctor without $probe"
 	assert_eq 1 "$(grep -c '^missing ' out)" "missing without $probe"
-	assert_eq 1 "$(grep -c ' follows: ' out)" "what follows without $probe"
-	assert_eq 1 "$(grep -c ' to do: ' out)" "what to do without $probe"
+	assert_eq 1 "$(grep -A 2 '^missing ' out | grep -c ' follows: ')" "what follows without $probe"
+	assert_eq 1 "$(grep -A 2 '^missing ' out | grep -c ' to do: ')" "what to do without $probe"
 	run timeout -s KILL 20 env "ASSURE_PROBES=$probe=missing" "$ASSURE" trace --quiet -- touch touched \
 		>out 2>err </dev/null
 	assert_eq 'exit 125' "$STATUS" "trace without $probe ($(cat err))"

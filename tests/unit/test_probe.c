@@ -1,11 +1,14 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -121,6 +124,67 @@ static void test_all_answer(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
+static void test_trial(void **state)
+{
+	(void)state;
+	struct probe_result results[PROBE_COUNT];
+	struct probe_trial trial;
+	memset(results, 0xff, sizeof(results));
+	setenv("ASSURE_PROBES", "openat2=missing,state=missing", 1);
+	probe_trial_begin(&trial);
+	probe_trial_end(&trial, results);
+	unsetenv("ASSURE_PROBES");
+	for (size_t i = 0; i < PROBE_COUNT; i++) {
+		bool tried = probe_rows[i].shown == PROBE_SHOWN_by_trial;
+		bool taken = i == PROBE_openat2 || i == PROBE_state;
+		assert_in_range(results[i].state, PROBE_OK, PROBE_UNKNOWN);
+		assert_int_equal(results[i].detail[0] != 0, tried || taken);
+		if (taken)
+			assert_int_equal(results[i].state, PROBE_MISSING);
+		else if (!tried)
+			assert_int_equal(results[i].state, PROBE_OK);
+	}
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+/* As a filter around us would, that kills: what was answered holds, the next one is missing, the rest is not known. */
+static void test_trial_dies(void **state)
+{
+	(void)state;
+	struct probe_result results[PROBE_COUNT];
+	struct probe_trial trial;
+	int ends[2];
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	struct probe_result first = {.state = PROBE_OK, .detail = "works"};
+	assert_int_equal(write(ends[1], &first, sizeof(first)), sizeof(first));
+	trial = (struct probe_trial){.child = fork(), .answer = ends[0]};
+	if (trial.child == 0)
+		raise(SIGKILL);
+	close(ends[1]);
+	probe_trial_end(&trial, results);
+	assert_int_equal(results[PROBE_openat2].state, PROBE_OK);
+	assert_int_equal(results[PROBE_mount_ids].state, PROBE_MISSING);
+	assert_non_null(strstr(results[PROBE_mount_ids].detail, "died"));
+	assert_int_equal(results[PROBE_exit_status].state, PROBE_UNKNOWN);
+	assert_int_equal(results[PROBE_user_namespaces].state, PROBE_UNKNOWN);
+	assert_int_equal(results[PROBE_kernel].state, PROBE_OK);
+
+	trial = (struct probe_trial){.child = -1, .answer = -1};
+	probe_trial_end(&trial, results);
+	assert_int_equal(results[PROBE_openat2].state, PROBE_UNKNOWN);
+}
+
+/* The environment is not ours to write down. */
+static void test_container_keeps_values(void **state)
+{
+	(void)state;
+	struct probe_result result;
+	setenv("container", "hunter2", 1);
+	probe_run(PROBE_container, &result);
+	assert_null(strstr(result.detail, "hunter2"));
+	unsetenv("container");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +194,9 @@ int main(void)
 	    cmocka_unit_test(test_connector_obeys),
 	    cmocka_unit_test(test_verdict),
 	    cmocka_unit_test(test_all_answer),
+	    cmocka_unit_test(test_trial),
+	    cmocka_unit_test(test_trial_dies),
+	    cmocka_unit_test(test_container_keeps_values),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,7 +254,13 @@ static void test_run_records(void **state)
 	for (int i = 0; i < 2000; i++)
 		descriptors[i] =
 		    (struct record_descriptor){.fd = i, .path = BYTES("/dev/pts/1"), .access = BYTES("rw")};
+	const struct record_probe found[] = {
+	    {.id = BYTES("yama"), .state = BYTES("ok"), .detail = BYTES("not there")},
+	    {.id = BYTES("cgroups"), .state = BYTES("missing"), .follows = BYTES("less")},
+	};
 	struct record_run_start start = {.run = BYTES("0123"),
+					 .probes = found,
+					 .probe_count = 2,
 					 .argv = argv,
 					 .argv_count = 2,
 					 .cwd = BYTES("/home/a"),
@@ -266,6 +272,14 @@ static void test_run_records(void **state)
 	assert_true(record_run_start(&body, &head, &start));
 	json_t *json = seal(&head, &body, 0);
 	assert_true(json_integer_value(json_object_get(json, "descriptors_cut")) > 0);
+	assert_true(json_is_array(json_object_get(json, "environment_added")));
+	assert_int_equal(json_array_size(json_object_get(json, "environment_added")), 0);
+	assert_true(json_is_array(json_object_get(json, "flags_added")));
+	json_t *probes = json_object_get(json, "probes");
+	assert_int_equal(json_array_size(probes), 2);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(probes, 0), "id")), "yama");
+	assert_null(json_object_get(json_array_get(probes, 0), "follows"));
+	assert_string_equal(json_string_value(json_object_get(json_array_get(probes, 1), "follows")), "less");
 	json_decref(json);
 	buf_reset(&body);
 	struct record_run_end end = {.complete = true, .wait_status = 9, .effects = 3};

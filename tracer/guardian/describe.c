@@ -70,6 +70,28 @@ void describe_keys(struct description *about, struct bytes host, struct bytes ke
 		start->keys[i] = arena_copy(&about->arena, (struct bytes){keys.data + i * EACH, EACH - 1});
 }
 
+void describe_host(struct description *about, const struct probe_result results[PROBE_COUNT])
+{
+	struct record_run_start *start = &about->start;
+
+	for (enum probe probe = 0; probe < PROBE_COUNT; probe++) {
+		const struct probe_row *row = &probe_rows[probe];
+		const struct probe_result *result = &results[probe];
+		if (row->shown == PROBE_SHOWN_by_call)
+			continue;
+		struct record_probe *found = &about->probes[start->probe_count++];
+		*found = (struct record_probe){
+		    .id = bytes_of(row->id),
+		    .state = bytes_of(probe_state_name(result->state)),
+		    .detail = result->detail[0] ? arena_copy(&about->arena, bytes_of(result->detail)) : BYTES_NONE,
+		    .follows = result->state == PROBE_MISSING ? bytes_of(row->follows) : BYTES_NONE,
+		};
+		if (probe == PROBE_connector)
+			start->connector = found;
+	}
+	start->probes = about->probes;
+}
+
 void describe_free(struct description *about)
 {
 	arena_free(&about->arena);

@@ -183,6 +183,19 @@ static void leave_inherited(const struct guardian *guardian)
 	fd_close_from(3, keep, sizeof(keep) / sizeof(keep[0]));
 }
 
+/* Meanwhile a child tries what the host gives: some of it can end whoever asks for it. */
+static bool build_and_try(struct guardian *guardian, struct err *err)
+{
+	struct probe_result results[PROBE_COUNT];
+	struct probe_trial trial;
+
+	probe_trial_begin(&trial);
+	bool built = filter_build(&guardian->filter, guardian->config->lens, err);
+	probe_trial_end(&trial, results);
+	describe_host(&guardian->about, results);
+	return built;
+}
+
 bool guardian_start(struct guardian *guardian, struct err *err)
 {
 	bool closed[3];
@@ -194,8 +207,8 @@ bool guardian_start(struct guardian *guardian, struct err *err)
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	(void)prctl(PR_SET_NAME, "assure-guardian");
 	/* To build the filter takes about as long as the scribe takes to open the run. */
-	if (!start_scribe(guardian, err) || !filter_build(&guardian->filter, guardian->config->lens, err) ||
-	    !await_scribe(guardian, err) || !start_monitor(guardian, err))
+	if (!start_scribe(guardian, err) || !build_and_try(guardian, err) || !await_scribe(guardian, err) ||
+	    !start_monitor(guardian, err))
 		return false;
 	canary_start(&guardian->canary);
 	/* Everything that has to be dumpable was forked by now. */

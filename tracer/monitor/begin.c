@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "os/probe.h"
 #include "os/procfs.h"
 #include "session.h"
 
@@ -106,6 +108,8 @@ static bool prepare(struct monitor *monitor, const struct monitor_config *config
 		return err_set(err, errno, "becoming the reaper of the tree");
 	struct err births = {0};
 	monitor->connector = connector_open(&births);
+	if (monitor->connector < 0)
+		snprintf(monitor->births, sizeof(monitor->births), "%.250s", births.text);
 	monitor->exits = -1;
 	return true;
 }
@@ -142,6 +146,19 @@ static bool prepare_waiting(struct session *session, struct err *err)
 	return true;
 }
 
+static void describe_births(struct monitor *monitor)
+{
+	struct record_run_start *start = monitor->config->run_start;
+	bool exact = monitor->connector >= 0;
+
+	start->births = exact ? BYTES("connector") : BYTES("marks");
+	if (!start->connector || exact)
+		return;
+	start->connector->state = bytes_of(probe_state_name(PROBE_MISSING));
+	start->connector->detail = bytes_of(monitor->births);
+	start->connector->follows = bytes_of(probe_rows[PROBE_connector].follows);
+}
+
 /* The command as the first process of the tree. */
 static void adopt_agent(struct session *session)
 {
@@ -151,7 +168,7 @@ static void adopt_agent(struct session *session)
 
 	pthread_mutex_lock(&monitor->lock);
 	monitor->agent = session->starting.pid;
-	monitor->config->run_start->births = monitor->connector >= 0 ? BYTES("connector") : BYTES("marks");
+	describe_births(monitor);
 	monitor->config->run_start->no_new_privs = session->starting.no_new_privs;
 	record_run_begin(monitor);
 	struct process *process = processes_add(&monitor->processes, session->starting.pid);

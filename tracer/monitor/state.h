@@ -36,6 +36,7 @@ struct monitor {
 	struct buf scratch;            /* one record at a time */
 	bool store_lost;               /* the ring takes nothing any more */
 	int connector;                 /* -1: births come from marks */
+	char births[256];              /* why they do */
 	bool births_lost;              /* some were: a number may be another process's than we know */
 	int exits;                     /* epoll of pidfds, when there is no connector */
 	struct image_hashes *hashes;   /* NULL unless asked for */

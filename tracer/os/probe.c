@@ -20,15 +20,16 @@
 #include "os/procfs.h"
 #include "probe_row.h"
 
-enum { LIMIT_MS = 5000, KERNEL_MAJOR = 5, KERNEL_MINOR = 19 };
+enum { LIMIT_MS = 5000, TRIAL_MS = 1000, KERNEL_MAJOR = 5, KERNEL_MINOR = 19 };
 
 const struct probe_row probe_rows[PROBE_COUNT] = {
-#define PROBE(identifier, name_, weight_, purpose_, follows_, todo_) \
-	[PROBE_##identifier] = {.id = #identifier,                   \
-				.name = (name_),                     \
-				.weight = PROBE_WEIGHT_##weight_,    \
-				.purpose = (purpose_),               \
-				.follows = (follows_),               \
+#define PROBE(identifier, name_, weight_, shown_, purpose_, follows_, todo_) \
+	[PROBE_##identifier] = {.id = #identifier,                           \
+				.name = (name_),                             \
+				.weight = PROBE_WEIGHT_##weight_,            \
+				.shown = PROBE_SHOWN_##shown_,               \
+				.purpose = (purpose_),                       \
+				.follows = (follows_),                       \
 				.todo = (todo_)},
 #include "probes.def"
 #undef PROBE
@@ -83,10 +84,8 @@ bool probe_overridden(const char *id)
 
 /* ---- a child for each ---- */
 
-static _Noreturn void child_main(enum probe probe, pid_t parent, int answer)
+static void settle_child(pid_t parent)
 {
-	struct probe_result result = {.state = PROBE_OK};
-
 	/* A group of its own, by which whatever it leaves is ended. */
 	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -94,15 +93,21 @@ static _Noreturn void child_main(enum probe probe, pid_t parent, int answer)
 	(void)signal(SIGCHLD, SIG_DFL);
 	if (getppid() != parent)
 		_exit(1);
+}
+
+static _Noreturn void child_main(enum probe probe, pid_t parent, int answer)
+{
+	struct probe_result result = {.state = PROBE_OK};
+
+	settle_child(parent);
 	attempts[probe](&result);
 	(void)fd_write_full(answer, &result, sizeof(result));
 	_exit(0);
 }
 
 /* Read the answer until `limit`; false when there is none, with how the child ended still to be asked. */
-static bool await_answer(int answer, struct probe_result *result, bool *late)
+static bool await_answer(int answer, uint64_t limit, struct probe_result *result, bool *late)
 {
-	const uint64_t limit = clock_monotonic_ns() + LIMIT_MS * UINT64_C(1000000);
 	struct pollfd wait = {answer, POLLIN, 0};
 
 	*late = false;
@@ -113,8 +118,26 @@ static bool await_answer(int answer, struct probe_result *result, bool *late)
 			continue;
 		*late = status == 0;
 		/* The answer is smaller than what a pipe takes at once: it is there as a whole or not at all. */
-		return status > 0 && fd_read_full(answer, result, sizeof(*result)) == (ssize_t)sizeof(*result);
+		if (status <= 0 || fd_read_full(answer, result, sizeof(*result)) != (ssize_t)sizeof(*result))
+			return false;
+		result->detail[sizeof(result->detail) - 1] = 0;
+		return true;
 	}
+}
+
+/* The child and whatever it started; `status` as waitpid() has it. */
+static void end_child(pid_t child, int *status)
+{
+	(void)kill(-child, SIGKILL);
+	(void)kill(child, SIGKILL);
+	while (waitpid(child, status, 0) < 0 && errno == EINTR)
+		;
+}
+
+static void say_died(struct probe_result *result, int status)
+{
+	probe_say(result, PROBE_MISSING, "its process died (%s)",
+		  WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "exit without an answer");
 }
 
 void probe_run(enum probe probe, struct probe_result *result)
@@ -140,19 +163,90 @@ void probe_run(enum probe probe, struct probe_result *result)
 	}
 	(void)setpgid(child, child);
 	close(ends[1]);
-	bool answered = await_answer(ends[0], result, &late);
+	bool answered = await_answer(ends[0], clock_monotonic_ns() + LIMIT_MS * UINT64_C(1000000), result, &late);
 	close(ends[0]);
-	(void)kill(-child, SIGKILL);
-	(void)kill(child, SIGKILL);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	if (answered)
-		result->detail[sizeof(result->detail) - 1] = 0;
-	else if (late)
+	end_child(child, &status);
+	if (!answered && late)
 		probe_say(result, PROBE_MISSING, "it hung: no answer after %d s", LIMIT_MS / 1000);
+	else if (!answered)
+		say_died(result, status);
+}
+
+/* ---- one child for those that are tried at each start ---- */
+
+static bool is_tried(size_t probe)
+{
+	return probe_rows[probe].shown == PROBE_SHOWN_by_trial && !probe_overridden(probe_rows[probe].id);
+}
+
+static _Noreturn void trial_main(pid_t parent, int answer)
+{
+	settle_child(parent);
+	(void)prctl(PR_SET_NAME, "assure-probe");
+	for (size_t i = 0; i < PROBE_COUNT; i++) {
+		struct probe_result result = {.state = PROBE_OK};
+		if (!is_tried(i))
+			continue;
+		attempts[i](&result);
+		if (!fd_write_full(answer, &result, sizeof(result)))
+			break;
+	}
+	_exit(0);
+}
+
+void probe_trial_begin(struct probe_trial *trial)
+{
+	int ends[2];
+	pid_t parent = getpid();
+
+	*trial = (struct probe_trial){.child = -1, .answer = -1};
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return;
+	trial->child = fork();
+	if (trial->child == 0) {
+		close(ends[0]);
+		trial_main(parent, ends[1]);
+	}
+	close(ends[1]);
+	trial->answer = ends[0];
+	if (trial->child > 0)
+		(void)setpgid(trial->child, trial->child);
 	else
-		probe_say(result, PROBE_MISSING, "its process died (%s)",
-			  WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "exit without an answer");
+		fd_close(&trial->answer);
+}
+
+void probe_trial_end(struct probe_trial *trial, struct probe_result results[PROBE_COUNT])
+{
+	const uint64_t limit = clock_monotonic_ns() + TRIAL_MS * UINT64_C(1000000);
+	size_t silent = PROBE_COUNT; /* the first that had no answer */
+	bool late = false;
+	int status = 0;
+
+	for (size_t i = 0; i < PROBE_COUNT; i++) {
+		struct probe_result *result = &results[i];
+		*result = (struct probe_result){.state = PROBE_OK};
+		if (probe_overridden(probe_rows[i].id)) {
+			probe_say(result, PROBE_MISSING, "said by ASSURE_PROBES");
+			continue;
+		}
+		if (!is_tried(i))
+			continue;
+		if (silent == PROBE_COUNT && trial->child > 0 && await_answer(trial->answer, limit, result, &late))
+			continue;
+		if (silent == PROBE_COUNT)
+			silent = i;
+		probe_say(result, PROBE_UNKNOWN,
+			  trial->child < 0 ? "no process to try it in"
+			  : late           ? "not answered in time"
+					   : "not reached: what was tried before it died");
+	}
+	if (trial->child > 0)
+		end_child(trial->child, &status);
+	/* What ends the process that tries it (a filter around us may do so) is not to be had. */
+	if (silent < PROBE_COUNT && trial->child > 0 && !late)
+		say_died(&results[silent], status);
+	fd_close(&trial->answer);
+	trial->child = -1;
 }
 
 void probe_run_all(struct probe_result results[PROBE_COUNT])

@@ -269,11 +269,27 @@ void probe_try_modules(struct probe_result *result)
 		probe_say(result, PROBE_OK, "%s", modules);
 }
 
+/* What container managers say of themselves in the environment; any other value may be anything, a secret too. */
+static const char *named_container(void)
+{
+	static const char *const known[] = {"docker",  "podman", "lxc",  "lxc-libvirt", "systemd-nspawn",
+					    "oci",     "rkt",    "wsl",  "proot",       "pouch",
+					    "flatpak", "bwrap",  "kube", "crio"};
+	const char *named = getenv("container");
+
+	if (!named || !*named)
+		return NULL;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(named, known[i]) == 0)
+			return known[i];
+	return "one that names itself otherwise";
+}
+
 void probe_try_container(struct probe_result *result)
 {
 	struct utsname host = {0};
 	char status[8192];
-	const char *named = getenv("container"), *found = "no sign of one";
+	const char *named = named_container(), *found = "no sign of one";
 
 	(void)uname(&host);
 	if (access("/.dockerenv", F_OK) == 0)
@@ -282,11 +298,11 @@ void probe_try_container(struct probe_result *result)
 		found = "Podman (/run/.containerenv)";
 	else if (strcasestr(host.release, "microsoft"))
 		found = "WSL (the kernel's name)";
-	else if (named && *named)
+	else if (named)
 		found = named;
 	bool filtered =
 	    fd_read_file(AT_FDCWD, "/proc/self/status", status, sizeof(status)) > 0 && strstr(status, "\nSeccomp:\t2");
-	probe_say(result, PROBE_OK, "%.100s%s", found, filtered ? "; a seccomp filter is in force around us" : "");
+	probe_say(result, PROBE_OK, "%s%s", found, filtered ? "; a seccomp filter is in force around us" : "");
 }
 
 void probe_try_io_uring(struct probe_result *result)
@@ -298,6 +314,59 @@ void probe_try_io_uring(struct probe_result *result)
 		probe_say(result, PROBE_OK, "not usable here (%s)", strerror(errno));
 	else
 		probe_say(result, PROBE_OK, "there; refused inside a run unless --io-uring allow");
+}
+
+void probe_try_seccomp(struct probe_result *result)
+{
+	char actions[200];
+
+	if (first_line("/proc/sys/kernel/seccomp/actions_avail", actions, sizeof(actions)))
+		probe_say(result, PROBE_OK, "%s", actions);
+	else
+		probe_say(result, PROBE_UNKNOWN, "the kernel does not list its actions: %s", strerror(errno));
+}
+
+void probe_try_secret_memory(struct probe_result *result)
+{
+	int fd CLEANUP_FD = (int)syscall(SYS_memfd_secret, O_CLOEXEC);
+
+	if (fd < 0)
+		probe_say(result, PROBE_MISSING, "memfd_secret: %s", strerror(errno));
+	else
+		probe_say(result, PROBE_OK, "there");
+}
+
+/* Our own group in the unified hierarchy, wherever that is mounted; false when there is none. */
+static bool own_cgroup(char *place, size_t size)
+{
+	static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+	char text[8192];
+
+	ssize_t length = fd_read_file(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
+	char *line = length > 0 ? strstr(text, "0::/") : NULL;
+	if (!line || (line != text && line[-1] != '\n'))
+		return false;
+	line[strcspn(line, "\n")] = 0;
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(place, size, "%s%s/cgroup.procs", mounts[i], line[4] ? line + 3 : "");
+		if (access(place, F_OK) == 0 || (i == 1 && !line[4] && access(mounts[i], F_OK) == 0)) {
+			*strrchr(place, '/') = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+void probe_try_cgroups(struct probe_result *result)
+{
+	char place[8192 + 64];
+
+	if (!own_cgroup(place, sizeof(place)))
+		probe_say(result, PROBE_MISSING, "no unified hierarchy shows our group");
+	else if (faccessat(AT_FDCWD, place, W_OK | X_OK, AT_EACCESS) != 0)
+		probe_say(result, PROBE_MISSING, "%.200s: %s", place, strerror(errno));
+	else
+		probe_say(result, PROBE_OK, "%.200s may be divided", place);
 }
 
 void probe_try_user_namespaces(struct probe_result *result)

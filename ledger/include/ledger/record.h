@@ -96,6 +96,12 @@ enum key_use {
 	USE_COUNT
 };
 
+/* What a probe of the host found (probes.def). */
+struct record_probe {
+	struct bytes id, state, detail,
+	    follows; /* `follows` absent unless it is missing; `detail` when there is none */
+};
+
 struct record_run_start {
 	struct record_stamp stamp;
 	struct bytes run, name; /* name absent when not given */
@@ -109,6 +115,9 @@ struct record_run_start {
 	bool no_new_privs, io_uring_allowed;
 	const struct record_descriptor *descriptors;
 	size_t descriptor_count;
+	const struct record_probe *probes;
+	size_t probe_count;
+	struct record_probe *connector; /* the one of them that is known last; NULL: none */
 };
 
 struct record_run_end {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -23,10 +24,14 @@ enum probe_state {
 	PROBE_UNKNOWN, /* it could not be tried, most often because something before it is missing */
 };
 
+/* How the start of a run knows it. */
+enum probe_shown { PROBE_SHOWN_by_trial, PROBE_SHOWN_by_start, PROBE_SHOWN_by_call };
+
 /* A row of specs/probes.def. */
 struct probe_row {
 	const char *id, *name;
 	enum probe_weight weight;
+	enum probe_shown shown;
 	const char *purpose, *follows, *todo;
 };
 
@@ -43,6 +48,18 @@ const char *probe_state_name(enum probe_state state);
 void probe_run(enum probe probe, struct probe_result *result);
 /* Try all. */
 void probe_run_all(struct probe_result results[PROBE_COUNT]);
+
+/*
+ * Those that are tried at each start of a run, in one child meanwhile. What it has not answered in time is unknown; it
+ * keeps nobody from starting.
+ */
+struct probe_trial {
+	pid_t child; /* -1: none could be made */
+	int answer;
+};
+void probe_trial_begin(struct probe_trial *trial);
+/* Fills the results of all rows but those by_call: by_start are ok without detail. Waits for the child, briefly. */
+void probe_trial_end(struct probe_trial *trial, struct probe_result results[PROBE_COUNT]);
 
 /* Whether a run will work, judging from all results. */
 bool probe_run_works(const struct probe_result results[PROBE_COUNT]);
