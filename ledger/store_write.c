@@ -149,8 +149,11 @@ static bool open_file(struct store_writer *writer, const char *run, const char *
 		return store_sqlite_error(writer->db, writer->file, "store run", err);
 	sqlite3_busy_timeout(writer->db, 2000);
 	snprintf(version, sizeof(version), "PRAGMA user_version=%d", STORE_SCHEMA);
-	/* A run that is not there after a loss of power is one that never began: no waiting for the disk until then. */
-	return run_sql(writer, "PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL; BEGIN", err) &&
+	/*
+	 * A run that is not there after a loss of power is one that never began: no waiting for the disk until then. Some
+	 * fifteen records a page: with the usual half of that, storing takes a fifth longer.
+	 */
+	return run_sql(writer, "PRAGMA page_size=8192; PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL; BEGIN", err) &&
 	       run_sql(writer, schema, err) && run_sql(writer, version, err) && set_meta(writer, "run", run, 0, err) &&
 	       (!name || set_meta(writer, "name", name, 0, err)) &&
 	       set_meta(writer, "started_ns", NULL, clock_realtime_ns(), err) &&
