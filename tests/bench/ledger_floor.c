@@ -101,12 +101,12 @@ static int insert(const char *path, const char *target)
 			 "CREATE TABLE records(seq INTEGER PRIMARY KEY, json BLOB); BEGIN",
 			 NULL, NULL, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(to, "INSERT INTO records VALUES(?,?)", -1, &insert, NULL) != SQLITE_OK)
-		return 1;
+		exit(1);
 	for (size_t i = 0; i < count; i++) {
 		sqlite3_bind_int64(insert, 1, (sqlite3_int64)i);
 		sqlite3_bind_blob(insert, 2, records[i].data, records[i].size, SQLITE_STATIC);
 		if (sqlite3_step(insert) != SQLITE_DONE)
-			return 1;
+			exit(1);
 		sqlite3_reset(insert);
 		if (i % BATCH == BATCH - 1)
 			(void)sqlite3_exec(to, "COMMIT; BEGIN", NULL, NULL, NULL);

@@ -161,7 +161,7 @@ static bool find_reached(struct path_cache *cache, const struct target *target, 
 	char name[NAME_MAX + 1];
 	struct statx status;
 
-	while (location->reached < 0) {
+	do {
 		bool slashes;
 		if (!split(prefix, &prefix, name, &slashes) || prefix.size == 0)
 			return false;
@@ -171,7 +171,7 @@ static bool find_reached(struct path_cache *cache, const struct target *target, 
 		location->reached = open_directory(target, absolute ? target->root : start, text);
 		if (location->reached < 0 && errno != ENOENT)
 			return false;
-	}
+	} while (location->reached < 0);
 	if (!location_stat(location->reached, "", &status) ||
 	    file_system_of(cache, target, location->reached, "", &status).procfs ||
 	    location_stat(location->reached, name, &status) || errno != ENOENT)
