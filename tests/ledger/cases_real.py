@@ -3,7 +3,7 @@ import json
 import shutil
 import sqlite3
 
-from forge import Key, dump, leaf_of, load, note, root_of, text64, verify
+from forge import USES, Key, digest, dump, file_digest, leaf_of, load, note, root_of, text64
 
 CASES = {}
 SOURCES = ("long", "watched")  # sealed at rest; sealed while somebody read, so without a digest over the store
@@ -178,7 +178,7 @@ def recomputed(folder):
     lines = folder.seal.read_bytes().split(b"\n")
     lines[2] = text64(root_of(leaves)).encode()
     if lines[4]:
-        lines[4] = f"store {folder.store.stat().st_size} {verify.file_digest(folder.store)}".encode()
+        lines[4] = f"store {folder.store.stat().st_size} {file_digest(folder.store)}".encode()
     folder.seal.write_bytes(b"\n".join(lines))
 
 
@@ -221,7 +221,7 @@ def certificate(use, change):
     return apply
 
 
-for use in verify.USES:
+for use in USES:
     case(f"certificate-{use}-host", what="certificate")(certificate(
         use, lambda data: data.replace(b'"host":"', b'"host":"x')))
     case(f"certificate-{use}-signature", what="certificate")(certificate(
@@ -248,7 +248,7 @@ def resigned(folder):
     rows.write(leaves=True)
     leaves, origin = [row[8] for row in rows.rows], f"assure.run/{folder.run}"
     documents["host-key"] = text64(host.public).encode()
-    for use in verify.USES:
+    for use in USES:
         envelope = load(documents[f"certificate/{use}"])
         envelope["publicKeyFingerprint"] = host.fingerprint
         if use == "ledger":
@@ -261,7 +261,7 @@ def resigned(folder):
             note([origin, size, text64(root_of(leaves[:size]))], origin, ledger), size)) for size in sizes])
     lines = [origin, len(leaves), text64(root_of(leaves)), "seal"]
     if b"\nstore " in folder.seal.read_bytes():
-        lines.append(f"store {folder.store.stat().st_size} {verify.file_digest(folder.store)}")
+        lines.append(f"store {folder.store.stat().st_size} {file_digest(folder.store)}")
     folder.seal.write_bytes(note(lines, origin, ledger))
 
 
@@ -429,7 +429,7 @@ def opened(data):
 
 
 def closed(parts, **header):
-    header = {"parts": [{"name": name, "sha256": verify.digest(data), "size": len(data)} for name, data in parts],
+    header = {"parts": [{"name": name, "sha256": digest(data), "size": len(data)} for name, data in parts],
               "schema": "assure.bundle/1", **header}
     return dump(header) + b"\n" + b"".join(data for _, data in parts)
 

@@ -1,5 +1,6 @@
 """Forgeries in runs that are signed anew: each has one fault that only one check can find."""
-from forge import Key, Malleable, SmallOrder, checkpoint, dump, leaf_of, root_of, text64, verify
+from forge import (FIELDS, USES, Key, Malleable, SmallOrder, checkpoint, columns, digest,
+                   dump, host_name, leaf_of, root_of, text64)
 
 CASES = {}
 MIDDLE = 5
@@ -46,7 +47,7 @@ def recovered(run):
     run.records.append({**{name: last[name] for name in ("class", "lane", "mono_ns", "seq", "time")},
                         "schema": "assure.recovery/1", "covered": covered, "reason": "crash"})
     run.sizes, run.seal_lines, run.seal_key = [covered], [f"recovered {covered}"], run.host
-    run.seal_name, run.meta["reason"] = verify.host_name(run.host.public), "crash"
+    run.seal_name, run.meta["reason"] = host_name(run.host.public), "crash"
     run.end.update(event="recovery", reason="crash")
 
 
@@ -57,7 +58,7 @@ def after_recovery(name, change):
 after_recovery("by-ledger", lambda run: (setattr(run, "seal_key", run.keys["ledger"]),
                                          setattr(run, "seal_name", run.origin)))
 after_recovery("by-another-host", lambda run: (setattr(run, "seal_key", run.other),
-                                               setattr(run, "seal_name", verify.host_name(run.other.public))))
+                                               setattr(run, "seal_name", host_name(run.other.public))))
 after_recovery("with-the-run's-name", lambda run: setattr(run, "seal_name", run.origin))
 after_recovery("other-line", lambda run: setattr(run, "seal_lines", [f"recovered {run.sizes[0] + 1}"]))
 after_recovery("other-record", lambda run: run.records[-1].update(covered=run.sizes[0] + 1))
@@ -151,23 +152,23 @@ def seq_from_one(run):
 @case("column-kind")
 def column_kind(run):
     index = next(i for i, record in enumerate(run.records) if record["schema"] == "assure.effect/1")
-    columns = list(verify.columns(run.records[index]))
-    columns[1] = "file.read" if columns[1] != "file.read" else "file.delete"
-    run.columns[index] = columns
+    said = list(columns(run.records[index]))
+    said[1] = "file.read" if said[1] != "file.read" else "file.delete"
+    run.columns[index] = said
 
 
 @case("column-type-hides-an-effect")
 def column_type(run):
     index = next(i for i, record in enumerate(run.records) if record["schema"] == "assure.effect/1")
-    run.columns[index] = ["assure.process/1", *verify.columns(run.records[index])[1:]]
+    run.columns[index] = ["assure.process/1", *columns(run.records[index])[1:]]
 
 
 @case("column-process")
 def column_process(run):
     index = next(i for i, record in enumerate(run.records) if record["schema"] == "assure.effect/1")
-    columns = list(verify.columns(run.records[index]))
-    columns[4] += 1000
-    run.columns[index] = columns
+    said = list(columns(run.records[index]))
+    said[4] += 1000
+    run.columns[index] = said
 
 
 simple("leaf-column", lambda run: run.sql.append("UPDATE records SET leaf=zeroblob(32) WHERE seq=5"))
@@ -249,7 +250,7 @@ simple("checkpoint-malleable", lambda run: middle(run, key=Malleable("ledger")))
 simple("seal-malleable", lambda run: setattr(run, "seal_key", Malleable("ledger")))
 simple("seal-by-host", lambda run: setattr(run, "seal_key", run.host))
 simple("seal-by-host-name", lambda run: (
-    setattr(run, "seal_key", run.host), setattr(run, "seal_name", verify.host_name(run.host.public))))
+    setattr(run, "seal_key", run.host), setattr(run, "seal_name", host_name(run.host.public))))
 simple("seal-other-name", lambda run: setattr(run, "seal_name", "assure.run/" + "0" * 26))
 simple("seal-other-origin", lambda run: (
     setattr(run, "origin", "assure.run/" + "0" * 26), setattr(run, "sizes", [])))
@@ -260,7 +261,7 @@ simple("seal-line-absent", lambda run: (setattr(run, "store_line", False), setat
 simple("seal-recovered", lambda run: setattr(run, "seal_lines", [f"recovered {run.sizes[0]}"]))
 simple("seal-recovered-by-host", lambda run: (
     setattr(run, "seal_lines", [f"recovered {len(run.records)}"]), setattr(run, "seal_key", run.host),
-    setattr(run, "seal_name", verify.host_name(run.host.public)), run.end.update(event="recovery", reason="none")))
+    setattr(run, "seal_name", host_name(run.host.public)), run.end.update(event="recovery", reason="none")))
 simple("two-store-lines", lambda run: setattr(run, "seal_lines", ["seal", "store 1 sha256:" + "0" * 64]))
 
 
@@ -277,7 +278,7 @@ def small_order_host(run):
 
 simple("ledger-key-of-small-order", small_order)
 simple("host-key-of-small-order", small_order_host, 1, 4)
-for use in verify.USES:
+for use in USES:
     other = "witness" if use != "witness" else "ledger"
     simple(f"certificate-{use}-other-use", lambda run, u=use, o=other: run.payloads[u].update(use=o))
     simple(f"certificate-{use}-other-run", lambda run, u=use: run.payloads[u].update(runId="0" * 26))
@@ -289,8 +290,8 @@ for use in verify.USES:
         publicKey=text64(Key("unknown").public)))
 simple("certificate-other-type", lambda run: run.payloads["ledger"].update(payloadType="other"))
 simple("certificate-more", lambda run: run.payloads["ledger"].update(zz="1"))
-simple("certificate-order", lambda run: run.envelopes["ledger"].update(signedFields=verify.FIELDS[::-1]))
-simple("certificate-fewer-fields", lambda run: run.envelopes["ledger"].update(signedFields=verify.FIELDS[1:]))
+simple("certificate-order", lambda run: run.envelopes["ledger"].update(signedFields=FIELDS[::-1]))
+simple("certificate-fewer-fields", lambda run: run.envelopes["ledger"].update(signedFields=FIELDS[1:]))
 simple("certificate-algorithm", lambda run: run.envelopes["ledger"].update(algorithm="none"))
 simple("certificate-envelope-more", lambda run: run.envelopes["witness"].update(zz="1"))
 simple("certificate-key-short", lambda run: run.payloads["issuer"].update(publicKey=text64(b"x" * 31)))
@@ -345,7 +346,7 @@ log_is("no-store", lambda run, start, end: [start, {k: v for k, v in end.items()
 log_is("other-keys", lambda run, start, end: [
     {**start, "keys": {**start["keys"], "witness": run.other.fingerprint}}, end])
 log_is("other-certificates", lambda run, start, end: [
-    {**start, "certificates": {**start["certificates"], "witness": verify.digest(b"")}}, end])
+    {**start, "certificates": {**start["certificates"], "witness": digest(b"")}}, end])
 log_is("replaced-by-itself", lambda run, start, end: [
     start, {"event": "key", "fingerprint": run.other.fingerprint, "public_key": text64(run.other.public),
             "replaces": run.host.fingerprint, "signer": run.other}, end])

@@ -5,23 +5,21 @@ signed anew, each check of a verifier is the only one that can find its fault.
 """
 import base64
 import hashlib
-import importlib.util
 import pathlib
 import sqlite3
+import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "contrib"))
+import verify  # noqa: E402, F401
+from verifier import ed25519  # noqa: E402
+from verifier.certificate import FIELDS, USES  # noqa: E402, F401
+from verifier.encoding import canonical, digest, document, fingerprint  # noqa: E402
+from verifier.note import host_name  # noqa: E402
+from verifier.run import columns  # noqa: E402
+from verifier.store import database, file_digest  # noqa: E402, F401
+from verifier.tree import Tree, leaf_of  # noqa: E402
 
-
-def module(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
-verify = module(TOP / "contrib" / "verify.py")
-USES = verify.USES
-leaf_of = verify.leaf_of
 TIME = "2026-01-01T00:00:00.000000000Z"
 TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -39,11 +37,11 @@ CREATE TABLE checkpoints(size INTEGER PRIMARY KEY, note BLOB NOT NULL, parts BLO
 
 
 def dump(value):
-    return verify.canonical(value).encode()
+    return canonical(value).encode()
 
 
 def load(data):
-    return verify.document(data)
+    return document(data)
 
 
 def text64(data):
@@ -51,7 +49,7 @@ def text64(data):
 
 
 def root_of(leaves):
-    tree = verify.Tree()
+    tree = Tree()
     for leaf in leaves:
         tree.append(leaf)
     return tree.root()
@@ -64,17 +62,17 @@ class Key:
         state = hashlib.sha512(hashlib.sha256(word.encode()).digest()).digest()
         self.scalar = int.from_bytes(state[:32], "little") & ((1 << 254) - 8) | 1 << 254
         self.prefix, self.public = state[32:], self.times(self.scalar)
-        self.fingerprint = verify.fingerprint(self.public)
+        self.fingerprint = fingerprint(self.public)
 
     @staticmethod
     def times(scalar):
-        return verify.encoded(verify.accumulate(verify.NEUTRAL, verify.base_table(), scalar))
+        return ed25519.encoded(ed25519.accumulate(ed25519.NEUTRAL, ed25519.base_table(), scalar))
 
     def sign(self, message):
-        r = int.from_bytes(hashlib.sha512(self.prefix + message).digest(), "little") % verify.L
+        r = int.from_bytes(hashlib.sha512(self.prefix + message).digest(), "little") % ed25519.L
         start = self.times(r)
-        k = int.from_bytes(hashlib.sha512(start + self.public + message).digest(), "little") % verify.L
-        return start + ((r + k * self.scalar) % verify.L).to_bytes(32, "little")
+        k = int.from_bytes(hashlib.sha512(start + self.public + message).digest(), "little") % ed25519.L
+        return start + ((r + k * self.scalar) % ed25519.L).to_bytes(32, "little")
 
 
 class Malleable(Key):
@@ -82,7 +80,7 @@ class Malleable(Key):
 
     def sign(self, message):
         whole = super().sign(message)
-        return whole[:32] + (int.from_bytes(whole[32:], "little") + verify.L).to_bytes(32, "little")
+        return whole[:32] + (int.from_bytes(whole[32:], "little") + ed25519.L).to_bytes(32, "little")
 
 
 class SmallOrder(Key):
@@ -91,7 +89,7 @@ class SmallOrder(Key):
     def __init__(self, word):
         super().__init__(word)
         self.public = (1).to_bytes(32, "little")
-        self.fingerprint = verify.fingerprint(self.public)
+        self.fingerprint = fingerprint(self.public)
 
     def sign(self, message):
         return self.times(5) + (5).to_bytes(32, "little")
@@ -164,7 +162,7 @@ class Run:
             db.executescript(TABLES)
             db.executemany("INSERT INTO meta VALUES(?,?)", [one for one in meta.items() if one[1] is not None])
             db.executemany("INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?)", [
-                (index, *self.columns.get(index, verify.columns(record)), data[index], leaves[index])
+                (index, *self.columns.get(index, columns(record)), data[index], leaves[index])
                 for index, record in enumerate(self.records)])
             db.executemany("INSERT INTO checkpoints VALUES(?,?)", notes.items())
             db.executemany("INSERT INTO documents VALUES(?,?)", documents.items())
@@ -172,21 +170,21 @@ class Run:
                 db.execute(statement)
         db.close()
         root = self.seal_root or root_of(leaves)
-        store = verify.file_digest(folder / "run.sqlite")
+        store = file_digest(folder / "run.sqlite")
         lines = list(self.seal_lines or ["seal"])
         if self.store_line:
             lines.append(f"store {(folder / 'run.sqlite').stat().st_size} {store}")
         (folder / "seal").write_bytes(
             checkpoint(self.origin, len(data), root, self.seal_key or self.keys["ledger"], *lines, name=self.seal_name))
         start = {"event": "start", "run": self.run, "keys": prints,
-                 "certificates": {use: verify.digest(one) for use, one in certificates.items()}, **self.start}
+                 "certificates": {use: digest(one) for use, one in certificates.items()}, **self.start}
         end = {"event": "seal", "run": self.run, "size": len(data), "root": text64(root),
                "complete": bool(last.get("complete")), **({"store": store} if self.store_line else {}), **self.end}
         if self.log is not False:
             self.write_log(state, self.log(start, end) if self.log else [start, end])
 
     def write_log(self, state, entries):
-        tree, signer = verify.Tree(), self.log_key or self.host
+        tree, signer = Tree(), self.log_key or self.host
         entries = [{"event": "key", "fingerprint": signer.fingerprint, "public_key": text64(signer.public)}, *entries]
         with sqlite3.connect(state / "log.sqlite") as db:
             db.executescript(LOG_TABLES)
@@ -195,7 +193,7 @@ class Run:
                 data = dump({"previous": text64(tree.root()), "schema": "assure.log/1", "seq": index, "time": TIME,
                              **entry})
                 tree.append(leaf_of(data))
-                name = verify.host_name(signer.public)
+                name = host_name(signer.public)
                 db.execute("INSERT INTO entries VALUES(?,?,?,?,?)",
                            (index, entry.get("run"), entry["event"], data, leaf_of(data)))
                 db.execute("INSERT INTO checkpoints VALUES(?,?,?)", (

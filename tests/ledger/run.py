@@ -268,7 +268,7 @@ class Tests:
 
     def signed(self):
         state, run = self.kept["small"]
-        with forge.verify.database(state / "runs" / run / "run.sqlite", "run") as db:
+        with forge.database(state / "runs" / run / "run.sqlite", "run") as db:
             records = [data for data, in db.execute("SELECT json FROM records ORDER BY seq")]
         for name, (function, wanted, what) in cases_signed.CASES.items():
             if self.wanted(f"signed-{name}"):

@@ -1,0 +1,1 @@
+"""The second verifier, by parts: contrib/verify.py is the program."""
