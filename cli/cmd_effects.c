@@ -5,6 +5,7 @@
 #include "document.h"
 #include "effect_text.h"
 #include "glob.h"
+#include "ledger/claim.h"
 #include "options.h"
 #include "render.h"
 #include "report.h"
@@ -49,7 +50,7 @@ static bool path_matches(struct listing *listing, const struct document *effect)
 	       glob_match(glob, document_bytes(to, "host_path", &listing->arena));
 }
 
-static void print_line(struct listing *listing, const struct document *effect)
+static void print_line(struct listing *listing, const struct document *effect, enum record_class class)
 {
 	struct buf *out = &listing->out;
 	CLEANUP_BUF struct buf cell = {.limit = 1 << 20};
@@ -65,7 +66,9 @@ static void print_line(struct listing *listing, const struct document *effect)
 	bool bad = state && (strcmp(state, "failed") == 0 || strcmp(state, "refused") == 0);
 	buf_append_format(out, "  %s", bad ? render_style(stdout, STYLE_YELLOW) : "");
 	render_padded(out, buf_bytes(&cell), 8);
-	buf_append_format(out, "%s  ", bad ? render_style(stdout, STYLE_PLAIN) : "");
+	buf_append_format(out, "%s  %s", bad ? render_style(stdout, STYLE_PLAIN) : "", render_style(stdout, STYLE_DIM));
+	render_padded(out, bytes_of(record_class_name(class)), 10);
+	buf_append_format(out, "%s  ", render_style(stdout, STYLE_PLAIN));
 	effect_object_text(out, effect, &listing->arena);
 	buf_append_format(out, "  %s", render_style(stdout, STYLE_DIM));
 	effect_process_text(out, effect, &listing->arena);
@@ -93,7 +96,7 @@ static bool show_effect(void *context, uint64_t seq, const struct record_head *h
 		buf_append_bytes(&listing->out, json);
 		buf_append_char(&listing->out, '\n');
 	} else if (wanted) {
-		print_line(listing, effect);
+		print_line(listing, effect, claim_effect_class(claim_class_recorded(json), head->how));
 	}
 	document_free(effect);
 	render_out(stdout, &listing->out);
@@ -152,6 +155,6 @@ const struct command command_effects = {
 	    "  --pid N       only effects of processes with this id\n"
 	    "  --failed      only what failed or was refused\n"
 	    "  --json        the records as stored, one JSON object a line (assure.effect/1)\n\n"
-	    "A line: time, kind, result (ok, the error, ? when it was not seen), object, process.\n",
+	    "A line: time, kind, result (ok, the error, ? when it was not seen), class, object, process.\n",
     .run = run,
 };

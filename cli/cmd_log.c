@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "command.h"
+#include "ledger/claim.h"
 #include "ledger/host_log.h"
 #include "ledger/verify.h"
 #include "options.h"
@@ -59,6 +60,7 @@ static void write_json(const struct log_verification *found, struct buf *out)
 
 	json_start(&json, out);
 	json_begin_object(&json, NULL);
+	json_text(&json, "class", record_class_name(claim_class(CLAIM_log, CLASS_external)));
 	json_uint(&json, "entries", found->entries);
 	if (found->head[0])
 		json_text(&json, "head", found->head);
@@ -87,7 +89,9 @@ static int verify(const char *home, const char *since, bool as_json)
 	if (as_json) {
 		write_json(&found, &out);
 	} else if (found.verdict == VERDICT_INTACT) {
-		buf_append_text(&out, "host log: intact, ");
+		buf_append_text(&out, "host log: intact");
+		render_class(&out, stdout, claim_class(CLAIM_log, CLASS_external), NULL);
+		buf_append_text(&out, ", ");
 		render_counted(&out, found.entries, "entry", "entries");
 		buf_append_text(&out, ", ");
 		render_counted(&out, found.runs, "run", "runs");
@@ -97,8 +101,10 @@ static int verify(const char *home, const char *since, bool as_json)
 		if (listing.count > 20)
 			buf_append_format(&out, "  and %zu more\n", listing.count - 20);
 	} else {
-		buf_append_format(
-		    &out, "host log: %s: ", found.verdict == VERDICT_TAMPERED ? "TAMPERED WITH" : "cannot be read");
+		buf_append_format(&out, "host log: %s",
+				  found.verdict == VERDICT_TAMPERED ? "TAMPERED WITH" : "cannot be read");
+		render_class(&out, stdout, claim_class(CLAIM_log, CLASS_external), NULL);
+		buf_append_text(&out, ": ");
 		text_for_terminal(&out, bytes_of(found.why));
 		buf_append_char(&out, '\n');
 	}

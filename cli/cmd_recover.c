@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "ledger/claim.h"
 #include "ledger/verify.h"
 #include "named.h"
 #include "options.h"
@@ -20,7 +21,9 @@ static int run(int argc, char **argv)
 	if (!named_run(rest.items[0], &named, NULL, &err) || !verify_recover(named.home, named.id, &covered, &err))
 		return render_error(&err);
 	CLEANUP_BUF struct buf out = {.limit = 4096};
-	buf_append_format(&out, "run %s: recovered; its own key had signed ", named.id);
+	buf_append_format(&out, "run %s: recovered", named.id);
+	render_class(&out, stdout, claim_class(CLAIM_seal, CLASS_external), NULL);
+	buf_append_text(&out, "; its own key had signed ");
 	render_counted(&out, covered, "record", "records");
 	buf_append_text(&out, ". It stays incomplete.\n");
 	return render_out(stdout, &out);

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "document.h"
 #include "effect_text.h"
+#include "ledger/claim.h"
 #include "ledger/store.h"
 #include "options.h"
 #include "render.h"
@@ -46,6 +47,12 @@ static const char *state_name(enum run_state state)
 	return state == RUN_RUNNING ? "running" : state == RUN_COMPLETE ? "complete" : "incomplete";
 }
 
+/* What its end and its number of effects are worth: of a run without a beginning nothing is certain. */
+static const char *class_name(const struct document *start)
+{
+	return record_class_name(claim_class(CLAIM_count, claim_class_named(document_text(start, "class"))));
+}
+
 static void write_json(struct listing *listing, const struct run_summary *run, const struct document *start)
 {
 	struct json *json = &listing->json;
@@ -56,6 +63,7 @@ static void write_json(struct listing *listing, const struct run_summary *run, c
 	for (size_t i = 0; i < document_size(argv); i++)
 		json_element(json, document_element(document_at(argv, i), &listing->arena));
 	json_end_array(json);
+	json_text(json, "class", class_name(start));
 	json_uint(json, "effects", run->effects);
 	if (run->ended_ns) {
 		clock_rfc3339(run->ended_ns, time);
@@ -98,6 +106,8 @@ static void write_line(struct listing *listing, const struct run_summary *run, c
 	buf_append_text(&line, "  ");
 	render_padded(&line, buf_bytes(&cell), 9);
 	buf_append_text(&line, "  ");
+	render_padded(&line, bytes_of(class_name(start)), 10);
+	buf_append_text(&line, "  ");
 	if (run->name[0]) {
 		buf_append_char(&line, '[');
 		text_for_terminal(&line, bytes_of(run->name));
@@ -131,9 +141,10 @@ static void begin(struct listing *listing)
 		json_begin_object(&listing->json, NULL);
 		json_begin_array(&listing->json, "runs");
 	} else {
-		buf_append_format(&listing->out,
-				  "%sRUN     STARTED              TOOK     STATE       EFFECTS    COMMAND%s\n",
-				  render_style(stdout, STYLE_BOLD), render_style(stdout, STYLE_PLAIN));
+		buf_append_format(
+		    &listing->out,
+		    "%sRUN     STARTED              TOOK     STATE       EFFECTS    CLASS       COMMAND%s\n",
+		    render_style(stdout, STYLE_BOLD), render_style(stdout, STYLE_PLAIN));
 	}
 }
 

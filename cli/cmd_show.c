@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "command.h"
 #include "effect_text.h"
+#include "ledger/claim.h"
 #include "options.h"
 #include "render.h"
 #include "report.h"
@@ -21,6 +22,12 @@ static void text_row(struct buf *out, const char *title, struct bytes text)
 		return;
 	row(out, title);
 	text_for_terminal(out, text);
+	buf_append_char(out, '\n');
+}
+
+static void end_claim(struct buf *out, enum claim claim, const struct report *report, const char *exposed)
+{
+	render_class(out, stdout, claim_class(claim, report->class), exposed);
 	buf_append_char(out, '\n');
 }
 
@@ -43,19 +50,19 @@ static void show_header(struct buf *out, const struct report *report, struct are
 	buf_append_char(out, '\n');
 	row(out, "ended");
 	report_state_text(out, report);
-	buf_append_char(out, '\n');
+	end_claim(out, CLAIM_end, report, NULL);
 	text_row(out, "host", document_bytes(start, "host", arena));
 	text_row(out, "kernel", document_bytes(start, "kernel", arena));
 	text_row(out, "lens", document_bytes(start, "lens", arena));
 	text_row(out, "results", document_bytes(start, "results", arena));
 	text_row(out, "back end", document_bytes(start, "backend", arena));
 	text_row(out, "births", document_bytes(start, "births", arena));
-	text_row(out, "class", document_bytes(start, "class", arena));
 	row(out, "seal");
 	if (run->root[0])
-		buf_append_format(out, "root %s\n", run->root);
+		buf_append_format(out, "root %s", run->root);
 	else
-		buf_append_text(out, run->sealed ? "it cannot be read\n" : "none\n");
+		buf_append_text(out, run->sealed ? "it cannot be read" : "none");
+	end_claim(out, CLAIM_seal, report, report->exposed);
 }
 
 static void show_amount(struct buf *out, uint64_t count, const char *name)
@@ -77,24 +84,29 @@ static void show_counts(struct buf *out, const struct report *report)
 	render_counted(out, report->effects, "effect", "effects");
 	buf_append_text(out, render_dot());
 	render_counted(out, report->processes, "process", "processes");
-	buf_append_text(out, "\nby kind\n");
+	end_claim(out, CLAIM_count, report, NULL);
+	buf_append_text(out, "by kind");
+	end_claim(out, CLAIM_count, report, NULL);
 	for (unsigned i = 0; i <= EFFECT_KIND_COUNT; i++)
 		show_amount(out, report->by_kind[i], effect_kind_name((enum effect_kind)i));
-	buf_append_text(out, "by how they are known\n");
+	buf_append_text(out, "by how they are known");
+	end_claim(out, CLAIM_count, report, NULL);
 	for (unsigned i = 0; i <= HOW_COUNT; i++)
 		show_amount(out, report->by_how[i], effect_how_name((enum effect_how)i));
-	buf_append_text(out, "by result\n");
+	buf_append_text(out, "by result");
+	end_claim(out, CLAIM_count, report, NULL);
 	for (unsigned i = 0; i <= RESULT_REFUSED; i++)
 		show_amount(out, report->by_state[i], result_state_name((enum result_state)i));
 	if (report->delegated) {
-		buf_append_text(out, "asked of others\n");
+		buf_append_text(out, "asked of others, the request only");
+		end_claim(out, CLAIM_count, report, NULL);
 		show_amount(out, report->delegated, "delegated");
 	}
 	if (report->gaps) {
 		buf_append_format(out, "%snot seen%s: ", render_style(stdout, STYLE_YELLOW),
 				  render_style(stdout, STYLE_PLAIN));
 		report_gaps_text(out, report);
-		buf_append_char(out, '\n');
+		end_claim(out, CLAIM_gap, report, NULL);
 	}
 }
 
@@ -186,6 +198,7 @@ static void show_json(struct buf *out, const struct report *report, struct arena
 	json_field(&json, report, "backend", arena);
 	json_field(&json, report, "births", arena);
 	json_counts(&json, report);
+	json_text(&json, "class", record_class_name(report->class));
 	json_field(&json, report, "cwd", arena);
 	json_uint(&json, "delegated", report->delegated);
 	json_uint(&json, "duration_ns", report->duration_ns);
@@ -198,6 +211,7 @@ static void show_json(struct buf *out, const struct report *report, struct arena
 	json_field(&json, report, "host", arena);
 	json_text(&json, "id", run->id);
 	json_field(&json, report, "kernel", arena);
+	json_field(&json, report, "key_exposed", arena);
 	json_field(&json, report, "lens", arena);
 	if (run->name[0])
 		json_bytes(&json, "name", bytes_of(run->name));
@@ -206,6 +220,12 @@ static void show_json(struct buf *out, const struct report *report, struct arena
 		json_bytes(&json, "reason", bytes_of(run->reason));
 	json_field(&json, report, "results", arena);
 	json_text(&json, "schema", "assure.show/1");
+	if (run->root[0]) {
+		json_begin_object(&json, "seal");
+		json_text(&json, "class", record_class_name(claim_class(CLAIM_seal, report->class)));
+		json_text(&json, "root", run->root);
+		json_end_object(&json);
+	}
 	clock_rfc3339(run->started_ns, time);
 	json_text(&json, "started", time);
 	json_text(&json, "state", states[run->state]);

@@ -54,6 +54,7 @@ static void append_facts(struct buf *out, const struct tree_process *process)
 		buf_append_format(out, " (%" PRIu64 " failed)", process->failed);
 	if (process->lineage[0] && strcmp(process->lineage, "birth") != 0 && strcmp(process->lineage, "root") != 0)
 		buf_append_format(out, "%sby %s", render_dot(), process->lineage);
+	render_class(out, stdout, process->class, NULL);
 }
 
 /* The command gives way when the line is too long, never the facts behind it. */
@@ -73,6 +74,7 @@ static void print_exec(struct screen *screen, size_t depth, const struct tree_pr
 	buf_append_text(&line,
 			depth < SHOWN_DEPTH - 1 && process->first_child ? (render_utf8() ? "\u2502  " : "|  ") : "   ");
 	buf_append_text(&line, "exec ");
+	/* Of the class of the process above it, which is the least of all that is told of it. */
 	if (exec->image.data) {
 		text_for_terminal(&image, exec->image);
 		append_cut(screen, &line, buf_bytes(&image), 16);
@@ -172,6 +174,7 @@ static void print_json(struct buf *out, const struct tree *tree, const char *id)
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct tree_process *process = &tree->items[i];
 		json_begin_object(&json, NULL);
+		json_text(&json, "class", record_class_name(process->class));
 		json_uint(&json, "effects", process->effects);
 		json_bytes(&json, "exe", process->exe);
 		json_execs(&json, process);

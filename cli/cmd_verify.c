@@ -3,10 +3,17 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "command.h"
+#include "ledger/claim.h"
 #include "ledger/verify.h"
 #include "named.h"
 #include "options.h"
 #include "render.h"
+
+/* What was checked is a seal, whatever is sealed; of what cannot be read nothing is known but what somebody says. */
+static enum record_class verdict_class(const struct verification *found)
+{
+	return claim_class(CLAIM_seal, found->class[0] ? claim_class_named(found->class) : CLASS_external);
+}
 
 static void write_json(const struct verification *found, struct buf *out)
 {
@@ -36,6 +43,7 @@ static void write_json(const struct verification *found, struct buf *out)
 	json_bool(&json, "sealed", found->sealed);
 	json_bool(&json, "store_covered", found->store_covered);
 	json_text(&json, "verdict", verdict_name(found->verdict));
+	json_text(&json, "verdict_class", record_class_name(verdict_class(found)));
 	json_bytes(&json, "why", found->why[0] ? bytes_of(found->why) : BYTES_NONE);
 	json_end_object(&json);
 	buf_append_char(out, '\n');
@@ -89,6 +97,11 @@ static void show_contents(const struct verification *found, struct buf *out)
 /* What a verifier must not leave unsaid (evidence: the weaker sentence). */
 static void show_limits(const struct verification *found, struct buf *out)
 {
+	if (found->class[0]) {
+		row(out, "class");
+		buf_append_format(out, "what its records say is %s at most\n",
+				  record_class_name(claim_class_named(found->class)));
+	}
 	if (found->exposed[0]) {
 		row(out, "limit");
 		buf_append_format(out, "%s: who ran as the traced user could use the host's key,\n", found->exposed);
@@ -115,8 +128,10 @@ static void write_screen(const struct verification *found, struct buf *out)
 								: STYLE_YELLOW;
 	bool shown = found->verdict != VERDICT_TAMPERED && found->verdict != VERDICT_UNREADABLE;
 
-	buf_append_format(out, "run %s: %s%s%s\n", found->run, render_style(stdout, style), headline(found),
+	buf_append_format(out, "run %s: %s%s%s", found->run, render_style(stdout, style), headline(found),
 			  render_style(stdout, STYLE_PLAIN));
+	render_class(out, stdout, verdict_class(found), found->exposed);
+	buf_append_char(out, '\n');
 	if (found->why[0]) {
 		row(out, "why");
 		text_for_terminal(out, bytes_of(found->why));

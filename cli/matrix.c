@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "ledger/claim.h"
+
 const struct matrix_row matrix_rows[MATRIX_COUNT] = {
 #define COVERAGE(identifier, status_, class_, lens_, event_, by_, boundary_, signed_, bypass_, proves_, not_) \
 	[MATRIX_##identifier] = {.id = #identifier,                                                           \
@@ -234,21 +236,6 @@ static bool holds(const struct matrix *matrix, enum matrix_fact fact)
 	return same == (facts[fact].test == TEST_is);
 }
 
-static enum record_class class_of(const struct document *start)
-{
-	static const enum record_class all[] = {
-#define CLASS(identifier, ...) CLASS_##identifier,
-#include "classes.def"
-#undef CLASS
-	};
-	const char *name = document_text(start, "class");
-
-	for (size_t i = 0; name && i < sizeof(all) / sizeof(all[0]); i++)
-		if (strcmp(record_class_name(all[i]), name) == 0)
-			return all[i];
-	return CLASS_telemetry;
-}
-
 bool matrix_limit_holds(const struct matrix *matrix, const struct matrix_limit *limit, enum matrix_id id)
 {
 	return matrix->facts[limit->fact] && !matrix->rows[id].lens_missing && matrix_rows[id].status == STATUS_here &&
@@ -283,7 +270,7 @@ static void conclude(struct matrix *matrix)
 	const struct document *start = matrix->records[RECORD_run_start];
 	const char *lens = document_text(start, "lens");
 
-	matrix->class = class_of(start);
+	matrix->class = claim_class_named(document_text(start, "class"));
 	if (!lens || !lens_find(lens, &matrix->lens))
 		matrix->lens = LENS_changes;
 	for (unsigned i = 0; i < FACT_COUNT; i++)

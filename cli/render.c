@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "command.h"
+#include "ledger/record.h"
 
 bool render_utf8(void)
 {
@@ -37,6 +38,16 @@ size_t render_width(FILE *out)
 	if (!isatty(fileno(out)))
 		return 0;
 	return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col >= 20 ? size.ws_col : 80;
+}
+
+void render_class(struct buf *text, FILE *out, enum record_class class, const char *exposed)
+{
+	buf_append_format(text, " %s[%s", render_style(out, STYLE_DIM), record_class_name(class));
+	if (exposed && *exposed) {
+		buf_append_text(text, ", key exposed: ");
+		text_for_terminal(text, bytes_of(exposed));
+	}
+	buf_append_format(text, "]%s", render_style(out, STYLE_PLAIN));
 }
 
 const char *render_dot(void)

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "ledger/effect.h"
 
 /* Whether characters beyond ASCII may be printed. */
 bool render_utf8(void);
@@ -25,6 +26,12 @@ const char *render_dot(void);
 const char *render_more(void);
 /* "×" or "x" */
 const char *render_times(void);
+
+/*
+ * " [mediated]": what the claim before it is worth. Each line, or the heading of its block, has one (ledger/claim.h).
+ * `exposed` stands beside it when others could use the key; absent otherwise.
+ */
+void render_class(struct buf *text, FILE *out, enum record_class class, const char *exposed);
 
 void render_duration(struct buf *out, uint64_t ns); /* 3m12s */
 void render_time(struct buf *out, int64_t ns);      /* 2026-11-30 17:45:13, local */

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "effect_text.h"
+#include "ledger/claim.h"
 #include "render.h"
 #include "report.h"
 
@@ -211,8 +212,14 @@ static void append_share(struct buf *text, const char *before, double percent)
 				  percent);
 }
 
+static void end_claim(struct buf *text, FILE *out, enum claim claim, const struct report *report)
+{
+	render_class(text, out, claim_class(claim, report->class), NULL);
+	buf_append_char(text, '\n');
+}
+
 /* How well the rest is known: the share of each way of knowing. */
-static void append_shares(struct buf *text, const struct report *report)
+static void append_shares(struct buf *text, FILE *out, const struct report *report)
 {
 	uint64_t total = 0, reads = count_reads(report);
 	bool any = false;
@@ -230,10 +237,10 @@ static void append_shares(struct buf *text, const struct report *report)
 		buf_append_format(text, " %s", effect_how_name((enum effect_how)how));
 		any = true;
 	}
-	buf_append_char(text, '\n');
+	end_claim(text, out, CLAIM_count, report);
 }
 
-static void append_headline(struct buf *text, const struct report *report)
+static void append_headline(struct buf *text, FILE *out, const struct report *report)
 {
 	static const enum result_state order[] = {RESULT_OK, RESULT_FAILED, RESULT_REFUSED, RESULT_UNKNOWN};
 	uint64_t reads = count_reads(report);
@@ -262,10 +269,10 @@ static void append_headline(struct buf *text, const struct report *report)
 		buf_append_char(text, ')');
 	buf_append_text(text, render_dot());
 	render_counted(text, report->processes, "process", "processes");
-	buf_append_char(text, '\n');
+	end_claim(text, out, CLAIM_count, report);
 }
 
-static void append_end(struct buf *text, const struct report *report)
+static void append_end(struct buf *text, FILE *out, const struct report *report)
 {
 	int size = (int)report->short_id;
 	const char *id = report->run->id;
@@ -274,9 +281,11 @@ static void append_end(struct buf *text, const struct report *report)
 		render_counted(text, report->gaps, "gap", "gaps");
 		buf_append_text(text, ": ");
 		report_gaps_text(text, report);
-		buf_append_char(text, '\n');
+		end_claim(text, out, CLAIM_gap, report);
 	}
-	buf_append_text(text, report->run->sealed ? "assure: sealed, " : "assure: not sealed, ");
+	buf_append_text(text, report->run->sealed ? "assure: sealed" : "assure: not sealed");
+	render_class(text, out, claim_class(CLAIM_seal, report->class), report->exposed);
+	buf_append_text(text, ", ");
 	render_counted(text, report->run->records, "record", "records");
 	if (report->run->root[0])
 		buf_append_format(text, ", root %.4s%s%s", report->run->root, render_more(), report->run->root + 60);
@@ -309,11 +318,11 @@ bool render_run_screen(FILE *out, const char *home, struct run *run, struct err 
 		telling->below.limit = 1 << 18;
 	CLEANUP_BUF struct buf text = {.limit = 1 << 22};
 	bool good = telling ? tell(telling, run, &report, err) : err_set(err, 0, "screen: out of memory");
-	append_headline(&text, &report);
+	append_headline(&text, out, &report);
 	if (telling && good)
 		append_lines(out, telling, &text);
-	append_shares(&text, &report);
-	append_end(&text, &report);
+	append_shares(&text, out, &report);
+	append_end(&text, out, &report);
 	render_out(out, &text);
 	for (size_t i = 0; telling && i < telling->count; i++)
 		free(telling->lines[i].text);

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "effect_text.h"
+#include "ledger/claim.h"
 #include "render.h"
 
 bool report_may_be_delegated(struct bytes json)
@@ -41,6 +42,7 @@ static void count_effect(struct report *report, const struct record_head *head, 
 	report->by_how[head->how < HOW_COUNT ? head->how : HOW_COUNT]++;
 	report->by_state[head->state <= RESULT_REFUSED ? head->state : RESULT_UNKNOWN]++;
 	report->delegated += report_may_be_delegated(json);
+	report->class = claim_weaker(report->class, claim_effect_class(claim_class_recorded(json), head->how));
 }
 
 static bool load_record(void *context, uint64_t seq, const struct record_head *head, struct bytes json)
@@ -54,6 +56,8 @@ static bool load_record(void *context, uint64_t seq, const struct record_head *h
 		count_effect(report, head, json);
 		return true;
 	}
+	if (head->type == RECORD_process || head->type == RECORD_gap)
+		report->class = claim_weaker(report->class, claim_class_recorded(json));
 	if (head->type == RECORD_process) {
 		report->processes++;
 		return true;
@@ -78,13 +82,16 @@ static bool load_record(void *context, uint64_t seq, const struct record_head *h
 bool report_load(struct report *report, const char *home, struct run *run, struct err *err)
 {
 	struct loading loading = {.report = report, .err = err, .copy = {.limit = 1 << 20}};
-	*report = (struct report){.run = run_get_summary(run)};
+	*report = (struct report){.run = run_get_summary(run), .class = claim_class(CLAIM_count, CLASS_external)};
 	report->short_id = run_short_id(home, report->run->id);
 	bool good = run_visit(run, NULL, load_record, &loading, err) && !err_is_set(err);
 	struct document *last = report->end;
 	if (good && !last && loading.copy.size > 0)
 		last = document_parse(buf_bytes(&loading.copy), NULL);
 	document_uint(last, "mono_ns", &report->duration_ns);
+	report->exposed = document_text(report->start, "key_exposed");
+	/* What was asked for and for whom is the first record's to say. */
+	report->class = claim_weaker(report->class, claim_class_named(document_text(report->start, "class")));
 	if (last != report->end)
 		document_free(last);
 	buf_free(&loading.copy);

@@ -15,6 +15,9 @@ struct report {
 	uint64_t by_how[HOW_COUNT + 1];
 	uint64_t by_state[RESULT_REFUSED + 1];
 	uint64_t gap_records[GAP_CODE_COUNT + 1], gap_amounts[GAP_CODE_COUNT + 1];
+	enum record_class class
+	    ; /* of the weakest record that was counted: what a claim about all of them is worth at most */
+	const char *exposed;  /* how others could use the key; NULL: they could not. Of `start` */
 	uint64_t duration_ns; /* of the run; until the last record when it has no end */
 };
 

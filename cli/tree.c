@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "document.h"
 #include "effect_text.h"
+#include "ledger/claim.h"
 
 struct loading {
 	struct tree *tree;
@@ -48,7 +49,8 @@ static struct tree_process *process_of(struct tree *tree, uint64_t id)
 		return NULL;
 	size_t *place = place_of(tree, id);
 	if (!*place) {
-		tree->items[tree->count++] = (struct tree_process){.id = id};
+		tree->items[tree->count++] =
+		    (struct tree_process){.id = id, .class = claim_class(CLAIM_process, CLASS_external)};
 		*place = tree->count;
 	}
 	return &tree->items[*place - 1];
@@ -146,6 +148,10 @@ static bool load_record(void *context, uint64_t seq, const struct record_head *h
 	}
 	if (!process->pid)
 		process->pid = head->pid;
+	enum record_class recorded = claim_class_recorded(json);
+	process->class =
+	    claim_weaker(process->class, head->type == RECORD_effect ? claim_effect_class(recorded, head->how)
+								     : claim_class(CLAIM_process, recorded));
 	if (head->type == RECORD_effect) {
 		process->effects++;
 		process->failed += head->state == RESULT_FAILED || head->state == RESULT_REFUSED;

@@ -23,6 +23,7 @@ struct tree_process {
 	struct tree_exec *execs; /* owned */
 	size_t exec_count;
 	uint64_t effects, failed;
+	enum record_class class;              /* of the weakest record about it */
 	size_t first_child, last_child, next; /* index + 1; 0: none */
 	bool has_parent;
 };

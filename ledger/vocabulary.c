@@ -11,7 +11,7 @@ static const struct {
 };
 
 static const char *const hows[HOW_COUNT] = {
-#define HOW(identifier, name, help) [HOW_##identifier] = name,
+#define HOW(identifier, name, class, help) [HOW_##identifier] = name,
 #include "hows.def"
 #undef HOW
 };

@@ -15,7 +15,7 @@ store() { printf '%s/runs/%s' "$ASSURE_HOME" "$(assure verify "$1" --json | sed 
 # --- a run is sealed, and what verify says of it is true
 traced --name good -- sh -c 'echo x >f; cat f >/dev/null; rm f' || fail 'trace'
 verdict 0 'a sealed run' assure verify good
-assert_contains "$(cat out)" '^run [0-9A-Z]{26}: intact and complete$' 'the screen'
+assert_contains "$(cat out)" '^run [0-9A-Z]{26}: intact and complete \[verifiable(, key exposed: same-uid)?\]$' 'the screen'
 assert_contains "$(cat out)" 'same-uid' 'the limit that the host key lies where the traced user could read it'
 if [ "$IDENTITY" = root ]; then
 	assert_contains "$(cat out)" 'began as root' 'the limit of a tree of root'
@@ -27,7 +27,7 @@ assert_contains "$(cat out)" "\"covered\":$records,.*\"records\":$records," 'all
 assert_eq "$(assure effects good --json | wc -l)" "$(sed -E 's/.*"effects":([0-9]*),.*/\1/' out)" 'effects'
 traced --name screen -- true
 "$ASSURE" trace -- true 2>err
-assert_contains "$(cat err)" '^assure: sealed, [0-9]+ records, root [0-9a-f]{4}.*[0-9a-f]{4} . assure show .* assure verify' 'the end of a run'
+assert_contains "$(cat err)" '^assure: sealed \[verifiable(, key exposed: same-uid)?\], [0-9]+ records, root [0-9a-f]{4}.*[0-9a-f]{4} . assure show .* assure verify' 'the end of a run'
 
 # --- whose key
 fingerprint=$(assure keys show --json | sed -E 's/.*"fingerprint":"([0-9a-f]{64})".*/\1/')

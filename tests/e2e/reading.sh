@@ -78,7 +78,7 @@ assert_eq 3 "$(wc -l <out)" "lines of runs: $(cat out)"
 assert_contains "$(sed -n 2p out)" " complete .*\[second\] true" 'the newest first'
 assert_contains "$(sed -n 3p out)" '\[first\] sh agent.sh' 'the oldest last'
 gives 0 show "$ASSURE" show first
-for pattern in "^run .*$first" '^name +first$' '^command +sh agent.sh' "^in +$PWD\$" '^ended +exit 0$' '^lens +reads$' \
+for pattern in "^run .*$first" '^name +first$' '^command +sh agent.sh' "^in +$PWD\$" '^ended +exit 0 \[(mediated|verifiable)\]$' '^lens +reads$' \
 	' proc.exec$' ' file.create$' ' file.rename$' ' ok$' ' failed$'; do
 	assert_contains "$(cat out)" "$pattern" show
 done

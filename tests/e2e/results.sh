@@ -27,7 +27,7 @@ assert_eq 64 $? 'a word that is none'
 assert_contains "$(cat err)" 'perform, verify or none' 'the mistake is named'
 
 assert_contains "$("$ASSURE" trace --lens changes -- sh -c "$changes" 2>&1)" \
-	'^assure: results [0-9.]+% performed · [0-9.]+% verified$' 'the share of each'
+	'^assure: results [0-9.]+% performed · [0-9.]+% verified \[(mediated|verifiable)\]$' 'the share of each'
 
 # --- other namespaces -----------------------------------------------------------------------------------------------
 
