@@ -4,6 +4,7 @@ A copy of a real run that was changed is always given away by the seal's digest 
 signed anew, each check of a verifier is the only one that can find its fault.
 """
 import base64
+import contextlib
 import hashlib
 import pathlib
 import sqlite3
@@ -55,11 +56,38 @@ def root_of(leaves):
     return tree.root()
 
 
+class Folder:
+    """A copy of one run, with the log of its host, to be forged."""
+
+    def __init__(self, state, run, others=None):
+        self.state, self.run, self.others, self.path = state, run, others or {}, state / "runs" / run
+        self.store, self.seal, self.log = self.path / "run.sqlite", self.path / "seal", state / "log.sqlite"
+
+    def file(self, name):
+        return self.path / name
+
+    def drop_log(self):
+        for end in ("", "-wal", "-shm"):
+            self.log.with_name(f"log.sqlite{end}").unlink(missing_ok=True)
+
+
+def descendants(pid):
+    found, waiting = [], [pid]
+    while waiting:
+        parent = waiting.pop()
+        with contextlib.suppress(OSError):
+            children = [int(one) for task in pathlib.Path(f"/proc/{parent}/task").iterdir()
+                        for one in (task / "children").read_text().split()]
+            found, waiting = found + children, waiting + children
+    return found
+
+
 class Key:
     """A signing key; the same word makes the same one."""
 
     def __init__(self, word):
-        state = hashlib.sha512(hashlib.sha256(word.encode()).digest()).digest()
+        self.seed = hashlib.sha256(word.encode()).digest()
+        state = hashlib.sha512(self.seed).digest()
         self.scalar = int.from_bytes(state[:32], "little") & ((1 << 254) - 8) | 1 << 254
         self.prefix, self.public = state[32:], self.times(self.scalar)
         self.fingerprint = fingerprint(self.public)

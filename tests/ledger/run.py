@@ -28,6 +28,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import cases_real  # noqa: E402
 import cases_signed  # noqa: E402
+import fixtures  # noqa: E402
 import forge  # noqa: E402
 
 LIMIT = 120
@@ -82,32 +83,6 @@ VERIFIERS = {"c": ask_c, "python": ask_python}
 # The runs
 
 
-class Folder:
-    """A copy of one run, with the log of its host, to be forged."""
-
-    def __init__(self, state, run, others=None):
-        self.state, self.run, self.others, self.path = state, run, others or {}, state / "runs" / run
-        self.store, self.seal, self.log = self.path / "run.sqlite", self.path / "seal", state / "log.sqlite"
-
-    def file(self, name):
-        return self.path / name
-
-    def drop_log(self):
-        for end in ("", "-wal", "-shm"):
-            self.log.with_name(f"log.sqlite{end}").unlink(missing_ok=True)
-
-
-def descendants(pid):
-    found, waiting = [], [pid]
-    while waiting:
-        parent = waiting.pop()
-        with contextlib.suppress(OSError):
-            children = [int(one) for task in pathlib.Path(f"/proc/{parent}/task").iterdir()
-                        for one in (task / "children").read_text().split()]
-            found, waiting = found + children, waiting + children
-    return found
-
-
 class Host:
     """A state folder of the real program."""
 
@@ -155,14 +130,14 @@ class Host:
 
     def crash(self, tracer, work):
         time.sleep(2)  # in which a checkpoint is made
-        for pid in descendants(tracer.pid):
+        for pid in forge.descendants(tracer.pid):
             with contextlib.suppress(OSError):
                 if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "assure-scribe":
                     os.kill(pid, signal.SIGKILL)
         try:
             tracer.wait(10)
         except subprocess.TimeoutExpired:
-            for pid in descendants(tracer.pid):
+            for pid in forge.descendants(tracer.pid):
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
 
@@ -226,9 +201,9 @@ class Tests:
         with tempfile.TemporaryDirectory(dir=self.stage) as top:
             state, run = self.kept[name]
             copy(state, run, pathlib.Path(top) / "state")
-            yield Folder(pathlib.Path(top) / "state", run, self.others)
+            yield forge.Folder(pathlib.Path(top) / "state", run, self.others)
 
-    def ask(self, name, wanted, state, words, what=None):
+    def ask(self, name, wanted, state, words, what=None, record=None):
         answers = {}
         for verifier in self.arguments.verifiers:
             began = time.monotonic()
@@ -240,9 +215,10 @@ class Tests:
             self.asked[verifier] += 1
             self.results[verifier, answer.status] += 1
             named = verifier != "python" or not what or answer.why.startswith(f"{what}:")
-            if answer.status not in wanted or not named:
-                self.failures.append(f"{name}: {verifier} says {answer.status} ({answer.why}), wanted "
-                                     f"{' or '.join(map(str, sorted(wanted)))}{f', {what}' if what else ''}")
+            if answer.status not in wanted or not named or (record is not None and answer.record != record):
+                self.failures.append(f"{name}: {verifier} says {answer.status} @{answer.record} ({answer.why}), wanted "
+                                     f"{' or '.join(map(str, sorted(wanted)))}{f', {what}' if what else ''}"
+                                     f"{'' if record is None else f' @{record}'}")
                 print(f"FAIL {self.failures[-1]}", flush=True)
         if len({answer.status for answer in answers.values()}) > 1 or \
                 len({answer.record for answer in answers.values() if answer.record is not None}) > 1:
@@ -276,7 +252,7 @@ class Tests:
                     made = forge.Run(run, records)
                     function(made)
                     made.write(pathlib.Path(top) / "state")
-                    folder = Folder(pathlib.Path(top) / "state", run)
+                    folder = forge.Folder(pathlib.Path(top) / "state", run)
                     self.ask(f"signed-{name}", wanted, folder.state,
                              [folder.path, "--key", made.host.fingerprint], what)
 
@@ -294,6 +270,18 @@ class Tests:
                 self.ask("bundle-unnamed", {4}, state, [path])
             if self.wanted("bundle-recovered"):
                 self.ask("bundle-recovered", {2}, state, [self.stage / "recovered.assure", "--key", self.key])
+
+    def kept_ones(self):
+        """Those of fixtures/ledgers, also of older schemas."""
+        for folder, rows in fixtures.tables():
+            names = {file.name.split(".")[0] for file in folder.glob("*.gz")}
+            if names != {name for name, *_ in rows}:
+                self.failures.append(f"{folder}: the table and the files differ: {names ^ {row[0] for row in rows}}")
+            for name, status, record, what in rows:
+                if self.wanted(f"{folder.name}-{name}"):
+                    with fixtures.unpacked(folder, name, self.stage) as (state, path):
+                        self.ask(f"{folder.name}-{name}", {status}, state,
+                                 [path, "--key", forge.Key("host").fingerprint], what, record)
 
     def flips(self):
         if not self.wanted("flip"):
@@ -378,7 +366,7 @@ def main():
     stage = pathlib.Path(tempfile.mkdtemp(prefix="assure-ledger-"))
     try:
         tests = Tests(arguments, stage)
-        for part in (tests.good, tests.real, tests.signed, tests.bundles, tests.flips):
+        for part in (tests.good, tests.kept_ones, tests.real, tests.signed, tests.bundles, tests.flips):
             part()
     finally:
         if arguments.keep:
