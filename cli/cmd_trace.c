@@ -21,6 +21,7 @@ enum { EXIT_OURS = 125 };
 
 struct wishes {
 	struct guardian_config guardian;
+	const char *patterns[PATTERNS_LIMIT];
 	bool quiet;
 };
 
@@ -32,19 +33,16 @@ enum option_id {
 	OPTION_QUIET,
 	OPTION_HASH,
 	OPTION_IO_URING,
+	OPTION_REDACT,
 	OPTION_HELP
 };
 
 static const struct option long_options[] = {
-    {"lens", required_argument, NULL, OPTION_LENS},
-    {"wait", required_argument, NULL, OPTION_WAIT},
-    {"name", required_argument, NULL, OPTION_NAME},
-    {"quiet", no_argument, NULL, OPTION_QUIET},
-    {"hash", required_argument, NULL, OPTION_HASH},
-    {"io-uring", required_argument, NULL, OPTION_IO_URING},
-    {"results", required_argument, NULL, OPTION_RESULTS},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {NULL, 0, NULL, 0},
+    {"lens", required_argument, NULL, OPTION_LENS},     {"wait", required_argument, NULL, OPTION_WAIT},
+    {"name", required_argument, NULL, OPTION_NAME},     {"quiet", no_argument, NULL, OPTION_QUIET},
+    {"hash", required_argument, NULL, OPTION_HASH},     {"io-uring", required_argument, NULL, OPTION_IO_URING},
+    {"redact", required_argument, NULL, OPTION_REDACT}, {"results", required_argument, NULL, OPTION_RESULTS},
+    {"help", no_argument, NULL, OPTION_HELP},           {NULL, 0, NULL, 0},
 };
 
 /* One of two words; false when it is neither. */
@@ -63,15 +61,15 @@ static int take_option(struct wishes *wishes, int option, const char *option_tex
 	switch (option) {
 	case OPTION_LENS:
 		if (!lens_find(optarg, &config->lens))
-			return options_mistake(&command_trace, "--lens takes changes, reads or all, not", optarg);
+			return options_mistake(&command_trace, "--lens takes changes, reads or all", optarg);
 		return -1;
 	case OPTION_RESULTS:
 		if (!results_find(optarg, &config->results))
-			return options_mistake(&command_trace, "--results takes perform, verify or none, not", optarg);
+			return options_mistake(&command_trace, "--results takes perform, verify or none", optarg);
 		return -1;
 	case OPTION_WAIT:
 		if (!choose(optarg, "tree", "main", &config->wait_main))
-			return options_mistake(&command_trace, "--wait takes tree or main, not", optarg);
+			return options_mistake(&command_trace, "--wait takes tree or main", optarg);
 		return -1;
 	case OPTION_NAME:
 		config->name = optarg;
@@ -81,12 +79,17 @@ static int take_option(struct wishes *wishes, int option, const char *option_tex
 		return -1;
 	case OPTION_HASH:
 		if (strcmp(optarg, "images") != 0)
-			return options_mistake(&command_trace, "--hash takes images, not", optarg);
+			return options_mistake(&command_trace, "--hash takes images", optarg);
 		config->hash_images = true;
 		return -1;
 	case OPTION_IO_URING:
 		if (!choose(optarg, "deny", "allow", &config->io_uring_allowed))
-			return options_mistake(&command_trace, "--io-uring takes deny or allow, not", optarg);
+			return options_mistake(&command_trace, "--io-uring takes deny or allow", optarg);
+		return -1;
+	case OPTION_REDACT:
+		if (config->pattern_count == PATTERNS_LIMIT)
+			return options_mistake(&command_trace, "--redact was given too often", NULL);
+		wishes->patterns[config->pattern_count++] = optarg;
 		return -1;
 	case OPTION_HELP:
 		options_print_help(&command_trace, stdout);
@@ -148,6 +151,11 @@ static int run(int argc, char **argv)
 	if (optind >= argc)
 		return options_mistake(&command_trace, "there is no command to run", NULL);
 	wishes.guardian.argv = argv + optind;
+	wishes.guardian.patterns = wishes.patterns;
+	struct redactor *redactor = redactor_new(wishes.patterns, wishes.guardian.pattern_count, &err);
+	if (!redactor)
+		return options_mistake(&command_trace, err.text, "--redact");
+	wishes.guardian.redactor = redactor;
 	wishes.guardian.home = home;
 	if (!wishes.quiet)
 		wishes.guardian.notice = say;
@@ -172,7 +180,7 @@ const struct command command_trace = {
     .name = "trace",
     .usage = "trace [--lens changes|reads|all] [--results perform|verify|none] [--wait tree|main] [--name N] [--quiet] "
 	     "[--hash images] "
-	     "[--io-uring deny|allow] [--] COMMAND [ARG...]",
+	     "[--io-uring deny|allow] [--redact REGEX]... [--] COMMAND [ARG...]",
     .help =
 	"Run a command and record what its process tree does.\n"
 	"\n"
@@ -189,6 +197,7 @@ const struct command command_trace = {
 	"  --quiet          no lines of our own on the terminal\n"
 	"  --hash images    record the SHA-256 of each program that is executed\n"
 	"  --io-uring deny  answer io_uring as a kernel without it (the default), so that nothing goes unseen\n"
+	"  --redact REGEX   what matches is withheld, besides what looks like a key, token or password; repeatable\n"
 	"  --io-uring allow let it work: what it does is not seen, and a run that used it is incomplete\n"
 	"\n"
 	"The exit status is the command's; 125: our failure, 126: it cannot be executed, 127: it was not found.\n",

@@ -19,7 +19,10 @@ void options_print_help(const struct command *command, FILE *out)
 int options_mistake(const struct command *command, const char *what, const char *on)
 {
 	struct err err = {.number = 0};
-	err_set(&err, 0, "%s: %s: %s", command->name, on, what);
+	if (on)
+		err_set(&err, 0, "%s: %s: %s", command->name, on, what);
+	else
+		err_set(&err, 0, "%s: %s", command->name, what);
 	err_hint(&err, "usage: assure %s", command->usage);
 	err_exit_status(&err, EXIT_USAGE);
 	return render_error(&err);

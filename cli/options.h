@@ -35,5 +35,5 @@ struct arguments {
 bool options_parse(const struct command *command, int argc, char **argv, const struct option_row *rows, size_t count,
 		   struct arguments *rest, int *status);
 void options_print_help(const struct command *command, FILE *out);
-/* Say what is wrong with the command line, and the usage. Returns 64. */
+/* Say what is wrong with the command line, on what (NULL: on nothing), and the usage. Returns 64. */
 int options_mistake(const struct command *command, const char *what, const char *on);

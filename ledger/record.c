@@ -1,5 +1,6 @@
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -204,4 +205,21 @@ bool record_seal(struct buf *out, const struct record_head *head, struct bytes b
 	buf_append_char(out, ',');
 	buf_append(out, body.data + at, body.size - at);
 	return !out->failed;
+}
+
+void record_withheld(struct record_writer *writer, redactions withheld)
+{
+	struct json *json = &writer->json;
+
+	if (withheld == 0)
+		return;
+	json_begin_array(json, "withheld");
+	for (unsigned bit = 0; bit <= REDACTION_PATTERN; bit++) {
+		bool said = false;
+		for (unsigned before = 0; before < bit && !said; before++)
+			said = withheld >> before & 1 && strcmp(redaction_name(before), redaction_name(bit)) == 0;
+		if (withheld >> bit & 1 && !said)
+			json_text(json, NULL, redaction_name(bit));
+	}
+	json_end_array(json);
 }

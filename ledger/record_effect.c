@@ -334,6 +334,7 @@ static void write_second_half(struct effect_writer *writer)
 	}
 	if (record_file_type(effect->object.type))
 		json_text(json, "type", record_file_type(effect->object.type));
+	record_withheld(record, effect->withheld);
 }
 
 bool record_effect(struct buf *out, struct record_head *head, const struct effect *effect)

@@ -29,6 +29,7 @@ bool record_process(struct buf *out, struct record_head *head, const struct reco
 	json_uint_text(json, "start_ticks", process->start_ticks);
 	record_time(&writer, &process->stamp);
 	json_uint(json, "uid", process->uid);
+	record_withheld(&writer, process->withheld);
 	return record_finish(&writer);
 }
 
@@ -78,6 +79,7 @@ bool record_reads(struct buf *out, struct record_head *head, const struct record
 	record_time(&writer, &reads->stamp);
 	json_uint(json, "total_files", reads->total_files);
 	json_uint(json, "total_reads", reads->total_reads);
+	record_withheld(&writer, reads->withheld);
 	return record_finish(&writer);
 }
 

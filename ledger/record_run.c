@@ -52,6 +52,18 @@ static void write_probes(struct record_writer *writer, const struct record_run_s
 	json_end_array(json);
 }
 
+/* Which rules were in force. A pattern of the user may itself hold what nobody shall read. */
+static void write_redaction(struct json *json, const struct record_run_start *start)
+{
+	json_begin_object(json, "redaction");
+	json_begin_array(json, "patterns");
+	for (size_t i = 0; i < start->pattern_count; i++)
+		json_text(json, NULL, start->patterns[i]);
+	json_end_array(json);
+	json_uint(json, "shapes", redaction_count());
+	json_end_object(json);
+}
+
 static void write_keys(struct record_writer *writer, const struct record_run_start *start)
 {
 	static const enum key_use order[] = {USE_issuer, USE_ledger, USE_tool_executor, USE_witness};
@@ -96,12 +108,14 @@ bool record_run_start(struct buf *out, struct record_head *head, const struct re
 	record_text(&writer, "name", start->name);
 	json_bool(json, "no_new_privs", start->no_new_privs);
 	write_probes(&writer, start);
+	write_redaction(json, start);
 	record_text(&writer, "results", start->results);
 	record_text(&writer, "run", start->run);
 	record_schema(&writer);
 	record_time(&writer, &start->stamp);
 	json_uint(json, "uid", start->uid);
 	record_text(&writer, "version", start->version);
+	record_withheld(&writer, start->withheld);
 	return record_finish(&writer);
 }
 

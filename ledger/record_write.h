@@ -55,6 +55,8 @@ static inline void record_text(struct record_writer *writer, const char *key, st
 /* `key`: "maj:min". */
 void record_dev(struct record_writer *writer, const char *key, uint32_t dev_major, uint32_t dev_minor);
 void record_peer(struct record_writer *writer, const char *key, const struct effect_peer *peer);
+/* `"withheld":[…]`, of a record from which secrets were taken; it comes last. */
+void record_withheld(struct record_writer *writer, redactions withheld);
 /* `"status":{…}`; -1 for what is not known. */
 void record_status(struct record_writer *writer, int code, int signal, bool core);
 struct argv_plan record_plan_argv(const struct bytes *argv, size_t count, uint64_t total, size_t budget);

@@ -19,7 +19,7 @@ _assure() {
 		i=2
 		while [ $i -lt "$COMP_CWORD" ]; do
 			case ${COMP_WORDS[i]} in
-			--lens | --results | --wait | --name | --hash | --io-uring) i=$((i + 2)) ;;
+			--lens | --results | --wait | --name | --hash | --io-uring | --redact) i=$((i + 2)) ;;
 			--) i=$((i + 1)); break ;;
 			-*) i=$((i + 1)) ;;
 			*) break ;;
@@ -41,7 +41,7 @@ _assure() {
 	trace/--hash) words='images' ;;
 	trace/--io-uring) words='deny allow' ;;
 	trace/--name | effects/--kind | effects/--path | effects/--pid | gc/--*) ;;
-	trace/*) words='--lens --results --wait --name --quiet --hash --io-uring --' ;;
+	trace/*) words='--lens --results --wait --name --quiet --hash --io-uring --redact --' ;;
 	verify/--key | log/--since | export/--output | import/*) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
 	effects/effects | verify/verify | receipt/receipt | matrix/matrix | export/export | recover/* | show/* | tree/* | rm/*)
 		words=$(_assure_runs)

@@ -50,6 +50,14 @@ bool describe_run(const struct guardian_config *config, const char *run, struct 
 	    .io_uring_allowed = config->io_uring_allowed,
 	    .descriptors = about->descriptors,
 	};
+	for (size_t i = 0; i < config->pattern_count && i < PATTERNS_LIMIT; i++) {
+		struct digest digest;
+		if (!digest_of(bytes_of(config->patterns[i]), &digest))
+			return err_set(err, 0, "preparing the run: no SHA-256");
+		digest_text(&digest, about->patterns[i]);
+		about->start.pattern_count++;
+	}
+	about->start.patterns = (const char(*)[DIGEST_TEXT_SIZE])about->patterns;
 	/* getcwd fails in a folder that was removed; the link still says which one it was. */
 	ssize_t length = procfs_link(procfs_root(), "self/cwd", directory, sizeof(directory));
 	if (length > 0)

@@ -18,6 +18,7 @@ struct description {
 	struct record_run_start start;
 	struct record_descriptor descriptors[DESCRIPTORS_LIMIT];
 	struct record_probe probes[PROBE_COUNT];
+	char patterns[PATTERNS_LIMIT][DIGEST_TEXT_SIZE];
 	uint64_t start_mono_ns;
 };
 

@@ -115,6 +115,7 @@ static bool start_monitor(struct guardian *guardian, struct err *err)
 		    .results = from->results,
 		    .hash_images = from->hash_images,
 		    .io_uring_allowed = from->io_uring_allowed,
+		    .redactor = from->redactor,
 		    .ring = guardian->ring,
 		    .guardian_socket = pair[1],
 		    .guardian = self,

@@ -23,6 +23,8 @@
 
 /* Descriptors of ours besides the cached threads' three each. */
 enum { OTHER_DESCRIPTORS = 40, WORKER_DESCRIPTORS = 4, WORKERS_LIMIT = 256, DESCRIPTORS_WANTED = 8192 };
+/* For the texts of one record without their secrets. */
+enum { CUT_SIZE = 1 << 20 };
 
 /* The command's input and output are none of our business: a reader must see their end when the command closes them. */
 static void leave_inherited(const struct monitor_config *config, const struct session *session)
@@ -60,6 +62,8 @@ static bool prepare(struct monitor *monitor, const struct monitor_config *config
 	sem_init(&monitor->watch, 0, 0);
 	atomic_store(&monitor->receivers, 1);
 	buf_init(&monitor->scratch, 0);
+	if (!arena_init(&monitor->cut, CUT_SIZE))
+		return err_set(err, ENOMEM, "starting the monitor");
 	monitor->config = config;
 	performers_init(&monitor->performers);
 	monitor->counted.wait_status = -1;

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "ledger/withhold.h"
 #include "state.h"
 
 struct record_stamp monitor_stamp_at(const struct monitor *monitor, uint64_t monotonic_ns)
@@ -54,10 +55,18 @@ static void put(struct monitor *monitor, const struct record_head *head, const s
 			put((monitor), &head_, &(monitor)->scratch); \
 	} while (0)
 
-void record_one_effect(struct monitor *monitor, const struct effect *effect, struct buf *body)
+/* Where texts without their secrets go. */
+static struct arena *fresh_arena(struct monitor *monitor)
+{
+	arena_reset(&monitor->cut);
+	return &monitor->cut;
+}
+
+void record_one_effect(struct monitor *monitor, struct effect *effect, struct buf *body)
 {
 	struct record_head head = {0};
 
+	withhold_effect(monitor->config->redactor, fresh_arena(monitor), effect);
 	buf_reset(body);
 	if (!record_effect(body, &head, effect)) {
 		record_loss(monitor, GAP_record_too_long, NULL, effect->syscall, 1, "no memory for a record");
@@ -86,7 +95,15 @@ void record_new_process(struct monitor *monitor, struct process *process)
 	};
 
 	monitor->counted.processes++;
+	withhold_process(monitor->config->redactor, fresh_arena(monitor), &record);
 	PUT(monitor, record_process, &record);
+}
+
+static void put_reads(struct monitor *monitor, struct record_reads *record, struct record_reads_item *items)
+{
+	record->withheld = 0;
+	withhold_reads(monitor->config->redactor, fresh_arena(monitor), record, items);
+	PUT(monitor, record_reads, record);
 }
 
 /* Reads that were let go without a record of their own: how many, of what. In pieces that fit a record. */
@@ -117,12 +134,12 @@ static void record_read_counts(struct monitor *monitor, struct process *process)
 		    .count = entry->count,
 		};
 		if (record.count == PIECE) {
-			PUT(monitor, record_reads, &record);
+			put_reads(monitor, &record, items);
 			record.count = 0;
 		}
 	}
 	if (record.count > 0)
-		PUT(monitor, record_reads, &record);
+		put_reads(monitor, &record, items);
 }
 
 void record_process_end(struct monitor *monitor, struct process *process, int wait_status, uint64_t monotonic_ns)
@@ -187,6 +204,7 @@ void record_loss(struct monitor *monitor, enum gap_code code, const struct proce
 
 void record_run_begin(struct monitor *monitor)
 {
+	withhold_run_start(monitor->config->redactor, fresh_arena(monitor), monitor->config->run_start);
 	PUT(monitor, record_run_start, monitor->config->run_start);
 }
 

@@ -34,6 +34,7 @@ struct monitor {
 	struct services services;
 	struct record_run_end counted; /* what the run's end record says */
 	struct buf scratch;            /* one record at a time */
+	struct arena cut;              /* what is left of its texts when secrets are taken out */
 	bool store_lost;               /* the ring takes nothing any more */
 	int connector;                 /* -1: births come from marks */
 	char births[256];              /* why they do */
@@ -70,7 +71,8 @@ struct monitor {
 /* recorder.c */
 struct record_stamp monitor_stamp(const struct monitor *monitor);
 struct record_stamp monitor_stamp_at(const struct monitor *monitor, uint64_t monotonic_ns);
-void record_one_effect(struct monitor *monitor, const struct effect *effect, struct buf *body);
+/* Secrets are taken out of `effect`; what replaces them holds until the next record. */
+void record_one_effect(struct monitor *monitor, struct effect *effect, struct buf *body);
 void record_new_process(struct monitor *monitor, struct process *process);
 void record_process_end(struct monitor *monitor, struct process *process, int wait_status, uint64_t monotonic_ns);
 /* A process was found in namespaces that no recorded call put it into. */

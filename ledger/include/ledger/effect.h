@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/bytes.h"
+#include "base/redact.h"
 
 enum effect_kind {
 #define EFFECT(identifier, ...) EFFECT_##identifier,
@@ -164,6 +165,7 @@ struct effect {
 	int status_code, status_signal; /* one of them; -1 when unknown */
 	bool status_core;
 	struct effect_result result;
+	redactions withheld;    /* secrets that were taken out (withhold.h) */
 	struct bytes delegated; /* which delegate was asked (specs/delegates.def); absent when none */
 	struct bytes note;
 };

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "base/digest.h"
 #include "ledger/effect.h"
 
 enum record_type {
@@ -54,6 +55,7 @@ struct record_process {
 	enum lineage lineage;
 	struct bytes executable;
 	uint32_t uid, gid;
+	redactions withheld;
 };
 
 struct record_reads_item {
@@ -69,6 +71,7 @@ struct record_reads {
 	const struct record_reads_item *items; /* only those read more than once */
 	size_t count;
 	uint64_t total_files, total_reads;
+	redactions withheld;
 };
 
 struct record_gap {
@@ -113,11 +116,14 @@ struct record_run_start {
 	struct bytes keys[USE_COUNT];       /* fingerprints of the run's keys, by use (uses.def) */
 	uint32_t uid, gid;
 	bool no_new_privs, io_uring_allowed;
-	const struct record_descriptor *descriptors;
+	struct record_descriptor *descriptors;
 	size_t descriptor_count;
 	const struct record_probe *probes;
 	size_t probe_count;
-	struct record_probe *connector; /* the one of them that is known last; NULL: none */
+	struct record_probe *connector;           /* the one of them that is known last; NULL: none */
+	const char (*patterns)[DIGEST_TEXT_SIZE]; /* digests of the user's own patterns for secrets */
+	size_t pattern_count;
+	redactions withheld;
 };
 
 struct record_run_end {

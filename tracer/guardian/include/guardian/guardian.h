@@ -8,9 +8,13 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/redact.h"
 #include "ledger/record.h"
 #include "ledger/store.h"
 #include "os/table.h"
+
+/* Patterns that a user can give for what shall not be recorded. */
+enum { PATTERNS_LIMIT = 64 };
 
 struct guardian_config {
 	char *const *argv; /* the command, NULL-terminated */
@@ -21,6 +25,9 @@ struct guardian_config {
 	enum results results;
 	bool wait_main; /* return when the command itself has ended */
 	bool hash_images, io_uring_allowed;
+	const struct redactor *redactor; /* of what is recorded */
+	const char *const *patterns;     /* of the user, that it has */
+	size_t pattern_count;
 	/* Called on the terminal's side with one line that the user should see while the command runs. */
 	void (*notice)(void *context, const char *line);
 	void *context;

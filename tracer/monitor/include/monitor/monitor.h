@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/bytes.h"
+#include "base/redact.h"
 #include "base/ring.h"
 #include "ledger/record.h"
 #include "os/filter.h"
@@ -24,6 +25,7 @@ struct monitor_config {
 	enum results results;
 	bool hash_images;
 	bool io_uring_allowed;
+	const struct redactor *redactor; /* of what is recorded */
 	struct ring *ring;
 	int guardian_socket;
 	int lifeline; /* to be held until the end, by the monitor alone */
