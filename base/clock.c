@@ -72,3 +72,20 @@ void clock_rfc3339(int64_t realtime_ns, char out[31])
 	out = put_part(out, (uint32_t)fraction, 9, 'Z');
 	*out = '\0';
 }
+
+int64_t clock_parse(const char *text)
+{
+	struct tm utc = {.tm_isdst = 0};
+	const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &utc) : NULL;
+	if (!rest)
+		return 0;
+	int64_t ns = 0, unit = 100000000;
+	if (*rest == '.')
+		for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
+			ns += (*rest - '0') * unit;
+	int64_t time;
+	if (__builtin_mul_overflow((int64_t)timegm(&utc), (int64_t)1000000000, &time) ||
+	    __builtin_add_overflow(time, ns, &time))
+		return 0;
+	return time;
+}

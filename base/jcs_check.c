@@ -227,3 +227,36 @@ struct bytes jcs_member(struct bytes document, const char *key)
 	} while (take(&cursor, ','));
 	return BYTES_NONE;
 }
+
+bool jcs_string(struct bytes value, struct buf *out)
+{
+	struct cursor cursor = {value.data, value.data + value.size, 0};
+	struct bytes text;
+
+	if (value.size == 0 || !check_string(&cursor, &text) || cursor.at != cursor.end)
+		return false;
+	while (text.size > 0) {
+		const char *start = text.data;
+		uint32_t code = next_code(&text);
+		/* Only what is ASCII has an escape. */
+		if (*start == '\\')
+			buf_append_char(out, (char)code);
+		else
+			buf_append(out, start, (size_t)(text.data - start));
+	}
+	return !out->failed;
+}
+
+bool jcs_element(struct bytes *rest, struct bytes *out)
+{
+	struct cursor cursor = {rest->data, rest->data + rest->size, 0};
+
+	if (rest->size == 0 || (!take(&cursor, '[') && !take(&cursor, ',')))
+		return false;
+	const char *start = cursor.at;
+	if (!check_value(&cursor))
+		return false;
+	*out = (struct bytes){start, (size_t)(cursor.at - start)};
+	*rest = (struct bytes){cursor.at, (size_t)(cursor.end - cursor.at)};
+	return true;
+}

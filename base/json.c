@@ -332,3 +332,11 @@ void json_at_bool(struct json *json, struct bytes key, bool value)
 	json_key_check(json, key, false);
 	json_raw(json, key, value ? BYTES("true") : BYTES("false"));
 }
+
+void json_at_value(struct json *json, struct bytes key, struct bytes value)
+{
+	if (!value.data)
+		return;
+	json_key_check(json, key, false);
+	json_raw(json, key, value);
+}

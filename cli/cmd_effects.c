@@ -1,5 +1,6 @@
 #include <limits.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "command.h"
 #include "document.h"
@@ -56,7 +57,7 @@ static void print_line(struct listing *listing, const struct document *effect, e
 	CLEANUP_BUF struct buf cell = {.limit = 1 << 20};
 	CLEANUP_BUF struct buf label = {.limit = 1 << 10};
 	const char *name = document_text(effect, "kind");
-	render_clock(out, render_parse_time(document_text(effect, "time")));
+	render_clock(out, clock_parse(document_text(effect, "time")));
 	buf_append_text(out, "  ");
 	text_for_terminal(&label,
 			  bytes_of(strcmp(effect_label(effect), "unknown") == 0 && name ? name : effect_label(effect)));

@@ -3,25 +3,41 @@
 #include <string.h>
 
 #include "command.h"
+#include "ledger/attestation.h"
 #include "ledger/bundle.h"
 #include "named.h"
 #include "options.h"
 #include "render.h"
 
+/* The records may be a bundle's; the key is this host's. */
+static bool write_attestation(const struct named_run *named, const char *output, struct err *err)
+{
+	char home[PATH_MAX];
+	const struct attestation_request request = {
+	    .home = named->home, .run = named->id, .key_home = named->is_bundle ? home : named->home};
+
+	return store_home(home, sizeof(home), false, err) && attestation_write(&request, output, err);
+}
+
 static int run_export(int argc, char **argv)
 {
-	const char *output = NULL;
+	const char *output = NULL, *format = "bundle";
 	struct arguments rest = {.least = 1, .most = 1};
 	struct named_run named;
 	struct err err = {.number = 0};
 	int status;
-	const struct option_row rows[] = {{.name = "output", .text = &output}};
+	const struct option_row rows[] = {{.name = "format", .text = &format}, {.name = "output", .text = &output}};
 
-	if (!options_parse(&command_export, argc, argv, rows, 1, &rest, &status))
+	if (!options_parse(&command_export, argc, argv, rows, 2, &rest, &status))
 		return status;
 	if (!output)
 		return options_mistake(&command_export, "--output FILE is needed", "options");
-	bool good = named_run(rest.items[0], &named, NULL, &err) && bundle_write(named.home, named.id, output, &err);
+	bool intoto = strcmp(format, "intoto") == 0;
+	if (!intoto && strcmp(format, "bundle") != 0)
+		return options_mistake(&command_export, "--format: bundle or intoto", format);
+	bool good =
+	    named_run(rest.items[0], &named, NULL, &err) &&
+	    (intoto ? write_attestation(&named, output, &err) : bundle_write(named.home, named.id, output, &err));
 	named_release(&named);
 	return good ? EXIT_OK : render_error(&err);
 }
@@ -48,11 +64,16 @@ static int run_import(int argc, char **argv)
 
 const struct command command_export = {
     .name = "export",
-    .usage = "export RUN --output FILE",
+    .usage = "export RUN --output FILE [--format bundle|intoto]",
     .help = "Write a sealed run into one file, which can be checked anywhere.\n\n"
-	    "  --output FILE   where to; it must not exist yet; - is standard output\n\n"
-	    "The file (FILE.assure by custom) holds the run as it was sealed, its seal, and what\n"
-	    "the host log says of it. `assure verify FILE` checks it.\n",
+	    "  --output FILE   where to; it must not exist yet; - is standard output\n"
+	    "  --format F      bundle (default): the run as it was sealed, its seal, and what the\n"
+	    "                  host log says of it (FILE.assure by custom); intoto: what the host\n"
+	    "                  states of the run and of the files that came of it, without the\n"
+	    "                  records, as in-toto attestations (FILE.intoto.jsonl by custom)\n\n"
+	    "`assure verify FILE` checks both. Attestations are signed anew by the host's key, as\n"
+	    "they say; the digest of a file is stated when it can be shown that the file has not\n"
+	    "been changed since the run ended.\n",
     .run = run_export,
 };
 

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "command.h"
+#include "ledger/attestation.h"
 #include "ledger/claim.h"
 #include "ledger/verify.h"
 #include "named.h"
@@ -23,11 +24,15 @@ static void write_json(const struct verification *found, struct buf *out)
 	text_base64(&root, digest_bytes(&found->root));
 	json_start(&json, out);
 	json_begin_object(&json, NULL);
+	if (found->is_attestation)
+		json_bool(&json, "attestation", true);
 	if (found->class[0])
 		json_text(&json, "class", found->class);
 	json_bool(&json, "complete", found->verdict == VERDICT_INTACT);
 	json_uint(&json, "covered", found->covered);
 	json_uint(&json, "effects", found->effects);
+	if (found->is_attestation)
+		json_uint(&json, "files", found->files);
 	if (found->has_seq)
 		json_uint(&json, "first_bad", found->seq);
 	json_bytes(&json, "host", found->host[0] ? bytes_of(found->host) : BYTES_NONE);
@@ -38,7 +43,7 @@ static void write_json(const struct verification *found, struct buf *out)
 	json_uint(&json, "records", found->records);
 	json_bool(&json, "recovered", found->recovered);
 	json_word(&json, "root", buf_bytes(&root));
-	json_text(&json, "run", found->run);
+	json_bytes(&json, "run", found->run[0] ? bytes_of(found->run) : BYTES_NONE);
 	json_text(&json, "schema", "assure.verify/1");
 	json_bool(&json, "sealed", found->sealed);
 	json_bool(&json, "store_covered", found->store_covered);
@@ -68,6 +73,20 @@ static const char *headline(const struct verification *found)
 	default:
 		return "intact, by a key that was not named";
 	}
+}
+
+/* Of a statement about a run: what it is about, and what nobody can see in it. */
+static void show_attested(const struct verification *found, struct buf *out)
+{
+	row(out, "files");
+	render_count(out, found->files);
+	buf_append_text(out, found->files == 1 ? " whose content" : " whose contents");
+	buf_append_text(out, " when the run ended it states; compare with sha256sum\n");
+	row(out, "limit");
+	buf_append_text(out, "it was signed after the seal, by the host's key (" ATTESTATION_SIGNED ")\n");
+	row(out, "limit");
+	buf_append_text(out, "the records are not in it: that they are what was sealed, only the run's\n"
+			     "           bundle shows\n");
 }
 
 static void show_contents(const struct verification *found, struct buf *out)
@@ -104,7 +123,8 @@ static void show_limits(const struct verification *found, struct buf *out)
 	}
 	if (found->exposed[0]) {
 		row(out, "limit");
-		buf_append_format(out, "%s: who ran as the traced user could use the host's key,\n", found->exposed);
+		text_for_terminal(out, bytes_of(found->exposed));
+		buf_append_text(out, ": who ran as the traced user could use the host's key,\n");
 		buf_append_text(out, "           and replace the whole run; a head kept elsewhere would show it\n");
 	}
 	if (strcmp(found->class, "verifiable") == 0) {
@@ -128,8 +148,8 @@ static void write_screen(const struct verification *found, struct buf *out)
 								: STYLE_YELLOW;
 	bool shown = found->verdict != VERDICT_TAMPERED && found->verdict != VERDICT_UNREADABLE;
 
-	buf_append_format(out, "run %s: %s%s%s", found->run, render_style(stdout, style), headline(found),
-			  render_style(stdout, STYLE_PLAIN));
+	buf_append_format(out, "%s%s: %s%s%s", found->is_attestation ? "attestation of run " : "run ", found->run,
+			  render_style(stdout, style), headline(found), render_style(stdout, STYLE_PLAIN));
 	render_class(out, stdout, verdict_class(found), found->exposed);
 	buf_append_char(out, '\n');
 	if (found->why[0]) {
@@ -139,13 +159,28 @@ static void write_screen(const struct verification *found, struct buf *out)
 	}
 	if (shown) {
 		show_contents(found, out);
+		if (found->is_attestation)
+			show_attested(found, out);
 		show_limits(found, out);
 	}
+}
+
+static int conclude(const struct verification *found, bool json)
+{
+	CLEANUP_BUF struct buf out = {.limit = 1 << 16};
+
+	if (json)
+		write_json(found, &out);
+	else
+		write_screen(found, &out);
+	int status = render_out(stdout, &out);
+	return status == EXIT_OK ? (int)found->verdict : status;
 }
 
 static int run(int argc, char **argv)
 {
 	bool json = false, malformed;
+	char home[PATH_MAX];
 	const char *key = NULL;
 	char fingerprint[1][ED25519_FINGERPRINT_SIZE];
 	struct arguments rest = {.least = 1, .most = 1};
@@ -159,42 +194,40 @@ static int run(int argc, char **argv)
 		return status;
 	if (key && !named_key(key, fingerprint[0], &err))
 		return render_error(&err);
+	struct verify_request request = {
+	    .keys = (const char(*)[ED25519_FINGERPRINT_SIZE])fingerprint,
+	    .key_count = key ? 1 : 0,
+	    /* What came from elsewhere is asked of this host's log too: whether it is of here, and who is believed. */
+	    .home = store_home(home, sizeof(home), false, NULL) ? home : NULL,
+	};
+	if (attestation_is(rest.items[0])) {
+		attestation_verify(rest.items[0], &request, &found);
+		return conclude(&found, json);
+	}
 	if (!named_run(rest.items[0], &named, &malformed, &err)) {
 		(void)render_error(&err);
 		return malformed ? VERDICT_TAMPERED : VERDICT_UNREADABLE;
 	}
-	char home[PATH_MAX];
-	bool here = !named.is_bundle || store_home(home, sizeof(home), false, NULL);
-	const struct verify_request request = {
-	    .folder = named.folder,
-	    .run = named.id,
-	    /* A bundle is asked of this host's log too: whether it is of here, and who is believed. */
-	    .home = !named.is_bundle ? named.home
-		    : here           ? home
-				     : NULL,
-	    .log = named.is_bundle ? (struct bytes){named.bundle.log, named.bundle.log_size} : BYTES_NONE,
-	    .keys = (const char(*)[ED25519_FINGERPRINT_SIZE])fingerprint,
-	    .key_count = key ? 1 : 0,
-	};
+	request.folder = named.folder;
+	request.run = named.id;
+	if (named.is_bundle)
+		request.log = (struct bytes){named.bundle.log, named.bundle.log_size};
+	else
+		request.home = named.home;
 	verify_run(&request, &found);
 	named_release(&named);
-	CLEANUP_BUF struct buf out = {.limit = 1 << 16};
-	if (json)
-		write_json(&found, &out);
-	else
-		write_screen(&found, &out);
-	status = render_out(stdout, &out);
-	return status == EXIT_OK ? (int)found.verdict : status;
+	return conclude(&found, json);
 }
 
 const struct command command_verify = {
     .name = "verify",
     .usage = "verify RUN|FILE [--key FILE|FINGERPRINT] [--json]",
     .help = "Check that a run is what was sealed.\n\n"
-	    "RUN is a run as everywhere, or the path of a run's folder; FILE is a bundle that\n"
-	    "`assure export` wrote. Everything is computed\n"
-	    "anew: every record, its tree, every checkpoint, the certificates and the seal, and\n"
-	    "what the host log says of the run. Nothing secret is needed.\n\n"
+	    "RUN is a run as everywhere, or the path of a run's folder; FILE is a bundle or an\n"
+	    "attestation that `assure export` wrote. Everything is computed anew: every\n"
+	    "record, its tree, every checkpoint, the certificates and the seal, and what the host\n"
+	    "log says of the run; of an attestation, its signature and what was sealed. Nothing\n"
+	    "secret is needed.\n\n"
 	    "  --key K     believe this host key alone: a fingerprint, or a file with one or\n"
 	    "              with what `assure keys export` prints. Without it: the keys of the\n"
 	    "              host log beside the run\n"

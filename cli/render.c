@@ -167,23 +167,6 @@ void render_padded(struct buf *out, struct bytes escaped, size_t columns)
 		buf_append_char(out, ' ');
 }
 
-int64_t render_parse_time(const char *text)
-{
-	struct tm utc = {.tm_isdst = 0};
-	const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &utc) : NULL;
-	if (!rest)
-		return 0;
-	int64_t ns = 0, unit = 100000000;
-	if (*rest == '.')
-		for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
-			ns += (*rest - '0') * unit;
-	int64_t time;
-	if (__builtin_mul_overflow((int64_t)timegm(&utc), (int64_t)1000000000, &time) ||
-	    __builtin_add_overflow(time, ns, &time))
-		return 0;
-	return time;
-}
-
 void render_to_stderr(struct bytes text, int patience_ms)
 {
 	int fd = fileno(stderr);

@@ -44,8 +44,6 @@ void render_counted(struct buf *out, uint64_t count, const char *singular, const
 void render_cut(struct buf *out, struct bytes escaped, size_t columns);
 /* Escaped text and blanks up to `columns`; longer text is not cut. */
 void render_padded(struct buf *out, struct bytes escaped, size_t columns);
-/* Nanoseconds of an RFC 3339 time as records carry it; 0 when it is none. */
-int64_t render_parse_time(const char *text);
 
 /*
  * Write to stderr, which the agent shares: given up when there is no room for so long (-1: never), because nobody may be

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""A second verifier of sealed runs, written from specs/LEDGER.md alone: it shares no code with assure.
+"""A second verifier of sealed runs, written from specs/LEDGER.md and
+specs/INTOTO.md alone: it shares no code with assure.
 
     contrib/verify.py RUNFOLDER [--log LOG.sqlite] [--key FINGERPRINT|FILE]... [--json]
     contrib/verify.py FILE.assure [--key FINGERPRINT|FILE]... [--json]
+    contrib/verify.py FILE.intoto.jsonl [--log LOG.sqlite] [--key FINGERPRINT|FILE]... [--json]
 
 RUNFOLDER is <state>/runs/<RUN>; the host log is the log.sqlite of <state>, when there is one. Without --key the keys of
 the host log are believed.
@@ -21,6 +23,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from verifier.attestation import is_attestation, verify_attestation  # noqa: E402
 from verifier.bundle import bundle_parts  # noqa: E402
 from verifier.encoding import fingerprint, from_base64  # noqa: E402
 from verifier.faults import (FINGERPRINT, INCOMPLETE, INTACT, MOST_EXTRACT, MOST_NOTE, RUN_NAME, TAMPERED,  # noqa: E402
@@ -31,6 +34,8 @@ from verifier.store import small  # noqa: E402
 
 
 def verify(path, log, given):
+    if path.is_file() and is_attestation(path):
+        return verify_attestation(path, read_log(log, None)[0] if log else {}, given)
     with tempfile.TemporaryDirectory(prefix="verify-") as stage:
         parts = {}
         if path.is_dir():

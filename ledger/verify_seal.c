@@ -63,10 +63,21 @@ static bool read_lines(struct seal *seal, const struct checkpoint *checkpoint)
 	return seal->has_store;
 }
 
+bool seal_parse(struct bytes text, struct seal *out, struct err *err)
+{
+	struct checkpoint checkpoint;
+
+	if (!note_parse(text, &out->note, err) || !checkpoint_parse(out->note.text, &checkpoint, err))
+		return false;
+	out->origin = checkpoint.origin;
+	out->size = checkpoint.size;
+	out->root = checkpoint.root;
+	return read_lines(out, &checkpoint) || err_set(err, 0, "lines that no seal has");
+}
+
 bool verify_read_seal(struct verifier *verifier)
 {
 	struct seal *seal = &verifier->seal;
-	struct checkpoint checkpoint;
 	struct err err = {.number = 0};
 
 	seal->bytes.limit = 2 * NOTE_SIZE_LIMIT;
@@ -75,17 +86,11 @@ bool verify_read_seal(struct verifier *verifier)
 		return verify_fault(verifier, VERDICT_TAMPERED, "the seal is no file that can be read");
 	if (found == 0)
 		return true;
-	if (!note_parse(buf_bytes(&seal->bytes), &seal->note, &err) ||
-	    !checkpoint_parse(seal->note.text, &checkpoint, &err))
+	if (!seal_parse(buf_bytes(&seal->bytes), seal, &err))
 		return verify_fault(verifier, VERDICT_TAMPERED, "the seal: %s", err.text);
-	if (!bytes_equal(checkpoint.origin, bytes_of(verifier->origin)))
+	if (!bytes_equal(seal->origin, bytes_of(verifier->origin)))
 		return verify_fault(verifier, VERDICT_TAMPERED, "the seal is of another run");
-	if (!read_lines(seal, &checkpoint))
-		return verify_fault(verifier, VERDICT_TAMPERED, "the seal: lines that no seal has");
-	seal->present = true;
-	seal->size = checkpoint.size;
-	seal->root = checkpoint.root;
-	return true;
+	return seal->present = true;
 }
 
 static bool read_host_key(struct verifier *verifier, struct bytes text)

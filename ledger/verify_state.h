@@ -13,9 +13,13 @@ struct seal {
 	bool present, recovered, has_store;
 	uint64_t size, covered, store_size; /* `covered`: what the run's own key had signed, of a recovered run */
 	struct digest root, store;
-	struct buf bytes; /* owned; `note` lies in it */
-	struct note note; /* owned */
+	struct bytes origin; /* lies in `note` */
+	struct buf bytes;    /* owned; `note` lies in it */
+	struct note note;    /* owned */
 };
+
+/* What a note from the file `seal` says; whose signature it has is not looked at. `note` is to be freed in any case. */
+bool seal_parse(struct bytes text, struct seal *out, struct err *err);
 
 struct verifier {
 	const struct verify_request *request;

@@ -40,6 +40,7 @@ _assure() {
 	trace/--wait) words='tree main' ;;
 	trace/--hash) words='images' ;;
 	trace/--io-uring) words='deny allow' ;;
+	export/--format) words='bundle intoto' ;;
 	trace/--name | effects/--kind | effects/--path | effects/--pid | gc/--*) ;;
 	trace/*) words='--lens --results --wait --name --quiet --hash --io-uring --redact --' ;;
 	verify/--key | log/--since | export/--output | import/*) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
@@ -49,7 +50,7 @@ _assure() {
 	verify/*) words='--key --json' ;;
 	receipt/*) words='--certificate' ;;
 	matrix/*) words='--json' ;;
-	export/*) words='--output' ;;
+	export/*) words='--output --format' ;;
 	keys/keys) words='init show export rotate' ;;
 	keys/*) words='--json' ;;
 	log/log) words='head verify' ;;

@@ -28,10 +28,23 @@ class Note:
     def check(self, origin, name, key, what):
         require(self.origin == origin, what, f"a checkpoint of {self.origin}, not of {origin}")
         require(self.name == name, what, f"a checkpoint signed as {self.name}, not as {name}")
-        require(self.key_id == hashlib.sha256(name.encode() + b"\n\1" + key).digest()[:4], what,
-                "a checkpoint signed by another key")
+        require(self.key_id == key_id(name, key), what, "a checkpoint signed by another key")
         require(signed(key, self.signature, self.text.encode()), what, "a checkpoint whose signature is wrong")
 
 
 def host_name(key):
     return f"assure.host/{fingerprint(key)[:16]}"
+
+
+def key_id(name, key):
+    return hashlib.sha256(name.encode() + b"\n\1" + key).digest()[:4]
+
+
+def store_line(seal):
+    """Of a seal's lines: how much of a recovered run its own key had covered, and the size and digest of the store."""
+    lines = list(seal.more)
+    kind = re.fullmatch(r"seal|recovered (0|[1-9][0-9]{0,17})", lines.pop(0) if lines else "")
+    require(kind, "seal", "the seal does not say that it is one")
+    line = re.fullmatch(r"store (0|[1-9][0-9]{0,17}) (sha256:[0-9a-f]{64})", lines[0]) if lines else None
+    require(len(lines) == (line is not None), "seal", "the seal has a line that is none of its own")
+    return kind.group(1) and int(kind.group(1)), line and (int(line.group(1)), line.group(2))

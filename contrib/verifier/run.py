@@ -1,11 +1,10 @@
 """One run: its keys, records, checkpoints and seal."""
-import re
 import sqlite3
 
 from .certificate import USES, certified
 from .encoding import count, digest, document, fingerprint, from_base64
 from .faults import MOST_NOTE, MOST_RECORD, Fault, Unreadable, require
-from .note import Note, host_name
+from .note import Note, host_name, store_line
 from .store import beside, database, file_digest, limited
 from .tree import Tree, leaf_of
 
@@ -28,13 +27,7 @@ class Run:
         self.seal = seal and Note(seal, "seal")
         self.recovered, self.digest, self.effects, self.first, self.last = None, None, 0, None, None
         if self.seal:
-            lines = list(self.seal.more)
-            kind = re.fullmatch(r"seal|recovered (0|[1-9][0-9]{0,17})", lines.pop(0) if lines else "")
-            require(kind, "seal", "the seal does not say that it is one")
-            self.recovered = kind.group(1) and int(kind.group(1))
-            line = re.fullmatch(r"store (0|[1-9][0-9]{0,17}) (sha256:[0-9a-f]{64})", lines[0]) if lines else None
-            require(len(lines) == (line is not None), "seal", "the seal has a line that is none of its own")
-            self.digest = line and (int(line.group(1)), line.group(2))
+            self.recovered, self.digest = store_line(self.seal)
             require(self.seal.origin == self.origin, "swapped", f"the seal is of {self.seal.origin}")
             require(self.digest is None or not any(beside(store, end) for end in ("-wal", "-journal")), "behind",
                     "a log of SQLite lies beside a store that was sealed at rest")

@@ -16,7 +16,7 @@ import verify  # noqa: E402, F401
 from verifier import ed25519  # noqa: E402
 from verifier.certificate import FIELDS, USES  # noqa: E402, F401
 from verifier.encoding import canonical, digest, document, fingerprint  # noqa: E402
-from verifier.note import host_name  # noqa: E402
+from verifier.note import host_name, key_id  # noqa: E402
 from verifier.run import columns  # noqa: E402
 from verifier.store import database, file_digest  # noqa: E402, F401
 from verifier.tree import Tree, leaf_of  # noqa: E402
@@ -125,8 +125,7 @@ class SmallOrder(Key):
 
 def note(lines, name, key):
     text = "".join(f"{line}\n" for line in lines)
-    key_id = hashlib.sha256(name.encode() + b"\n\1" + key.public).digest()[:4]
-    return f"{text}\n— {name} {text64(key_id + key.sign(text.encode()))}\n".encode()
+    return f"{text}\n— {name} {text64(key_id(name, key.public) + key.sign(text.encode()))}\n".encode()
 
 
 def checkpoint(origin, size, root, key, *more, name=None):

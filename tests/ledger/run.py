@@ -26,6 +26,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import cases_attestation  # noqa: E402
 import cases_real  # noqa: E402
 import cases_signed  # noqa: E402
 import fixtures  # noqa: E402
@@ -283,6 +284,32 @@ class Tests:
                         self.ask(f"{folder.name}-{name}", {status}, state,
                                  [path, "--key", forge.Key("host").fingerprint], what, record)
 
+    def attestations(self):
+        if not self.wanted("attestation"):
+            return
+        host = fixtures.Host(self.arguments.assure, self.stage, "attesting")
+        host.trace("good")
+        fresh = self.stage / "no-log"
+        fresh.mkdir(mode=0o700)
+        host.call("export", "good", "--format", "intoto", "--output", str(self.stage / "good.intoto.jsonl"))
+        data = (self.stage / "good.intoto.jsonl").read_bytes()
+        path, key = self.stage / "forged.intoto.jsonl", ["--key", forge.Key("host").fingerprint]
+        for name, (function, wanted) in cases_attestation.CASES.items():
+            if self.wanted(f"attestation-{name}"):
+                lines = [cases_attestation.Line(line) for line in data.splitlines()]
+                function(lines)
+                path.write_bytes(b"".join(line.data() for line in lines))
+                self.ask(f"attestation-{name}", wanted, fresh, [path, *key])
+        path.write_bytes(data)
+        self.ask("attestation-unnamed", {4}, fresh, [path])
+        self.ask("attestation-other-named", {4}, fresh, [path, "--key", "0" * 64])
+        chance = random.Random(self.arguments.seed)
+        for _ in range(self.arguments.flips // 4):
+            offset, bit = chance.randrange(len(data)), chance.randrange(8)
+            flip(path, offset, bit)
+            self.ask(f"attestation-flip byte {offset} bit {bit}", {1, 3}, fresh, [path, *key])
+            flip(path, offset, bit)
+
     def flips(self):
         if not self.wanted("flip"):
             return
@@ -366,7 +393,8 @@ def main():
     stage = pathlib.Path(tempfile.mkdtemp(prefix="assure-ledger-"))
     try:
         tests = Tests(arguments, stage)
-        for part in (tests.good, tests.kept_ones, tests.real, tests.signed, tests.bundles, tests.flips):
+        for part in (tests.good, tests.kept_ones, tests.real, tests.signed, tests.bundles,
+                     tests.attestations, tests.flips):
             part()
     finally:
         if arguments.keep:

@@ -270,6 +270,50 @@ static void test_shapes(void **state)
 }
 
 /* What ECMAScript's JSON.stringify makes of the same names: array indices first, the rest sorted or as given. */
+static void expect_content(struct bytes value, const char *text, size_t size)
+{
+	CLEANUP_BUF struct buf out = {.limit = 64};
+
+	assert_true(jcs_string(value, &out));
+	assert_int_equal(out.size, size);
+	assert_memory_equal(buf_bytes(&out).data, text, size);
+}
+
+static void test_strings(void **state)
+{
+	static const struct bytes refused[] = {
+	    BYTES(""),  BYTES("\""),      BYTES("\"a"),         BYTES("a"),        BYTES("\"a\"b"),
+	    BYTES("1"), BYTES("\"\\/\""), BYTES("\"\\u0041\""), BYTES("\"\xff\""), BYTES("[\"a\"]"),
+	};
+	CLEANUP_BUF struct buf out = {.limit = 64};
+
+	(void)state;
+	expect_content(BYTES("\"\""), "", 0);
+	expect_content(BYTES("\"a b\""), "a b", 3);
+	expect_content(BYTES("\"\\\"\\\\\\b\\f\\n\\r\\t\""), "\"\\\b\f\n\r\t", 7);
+	expect_content(BYTES("\"\\u0000\\u001f\""), "\0\x1f", 2);
+	expect_content(BYTES("\"\xc3\xa4\xf0\x9f\x98\x80/\""), "\xc3\xa4\xf0\x9f\x98\x80/", 7);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		assert_false(jcs_string(refused[i], &out));
+}
+
+static void test_elements(void **state)
+{
+	struct bytes rest = BYTES("[1,[2],\"a,b\"]"), one;
+
+	(void)state;
+	assert_true(jcs_element(&rest, &one) && bytes_equal(one, BYTES("1")));
+	assert_true(jcs_element(&rest, &one) && bytes_equal(one, BYTES("[2]")));
+	assert_true(jcs_element(&rest, &one) && bytes_equal(one, BYTES("\"a,b\"")));
+	assert_false(jcs_element(&rest, &one));
+	rest = BYTES("[]");
+	assert_false(jcs_element(&rest, &one));
+	rest = BYTES("{\"a\":1}");
+	assert_false(jcs_element(&rest, &one));
+	rest = BYTES_NONE;
+	assert_false(jcs_element(&rest, &one));
+}
+
 static void test_orders(void **state)
 {
 	static const struct bytes in =
@@ -307,7 +351,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_numbers), cmocka_unit_test(test_generated), cmocka_unit_test(test_documents),
 	    cmocka_unit_test(test_refused), cmocka_unit_test(test_one_form),  cmocka_unit_test(test_members),
-	    cmocka_unit_test(test_orders),  cmocka_unit_test(test_shapes),
+	    cmocka_unit_test(test_strings), cmocka_unit_test(test_elements),  cmocka_unit_test(test_orders),
+	    cmocka_unit_test(test_shapes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,12 @@ bool jcs_is_canonical(struct bytes document);
  */
 struct bytes jcs_member(struct bytes document, const char *key);
 
+/* Append what such a string stands for. False when the value is none, or is not in canonical form. */
+bool jcs_string(struct bytes value, struct buf *out);
+
+/* The next element of an array in a canonical document: `rest` begins as the array, and goes on behind each. */
+bool jcs_element(struct bytes *rest, struct bytes *out);
+
 /*
  * Append the canonical form of a JSON text (RFC 8259). Refused: duplicate keys, lone surrogates, text that is not UTF-8,
  * numbers beyond the range of a double, nesting beyond JCS_DEPTH_LIMIT, anything behind the value.

@@ -36,6 +36,7 @@ void json_at_int(struct json *json, struct bytes key, int64_t value);
 void json_at_uint(struct json *json, struct bytes key, uint64_t value);
 void json_at_uint_text(struct json *json, struct bytes key, uint64_t value);
 void json_at_bool(struct json *json, struct bytes key, bool value);
+void json_at_value(struct json *json, struct bytes key, struct bytes value);
 
 /*
  * Containers; `key` is NULL inside an array and at the top. Keys are constants of this program, of ASCII that needs no
@@ -86,4 +87,9 @@ static inline void json_uint_text(struct json *json, const char *key, uint64_t v
 static inline void json_bool(struct json *json, const char *key, bool value)
 {
 	json_at_bool(json, bytes_of(key), value);
+}
+/* A value that is canonical JSON already (base/jcs.h), as it is. Absent bytes write nothing. */
+static inline void json_value(struct json *json, const char *key, struct bytes value)
+{
+	json_at_value(json, bytes_of(key), value);
 }

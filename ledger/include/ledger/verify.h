@@ -31,8 +31,10 @@ struct verification {
 	uint64_t effects;
 	uint64_t checkpoints;
 	bool sealed, recovered, complete;
-	bool store_covered; /* unused bytes of the file too */
-	bool in_log;        /* the host log was there, and knows the run */
+	bool store_covered;  /* unused bytes of the file too */
+	bool in_log;         /* the host log was there, and knows the run */
+	bool is_attestation; /* what was asked about is a statement about the run: its records were not there */
+	uint64_t files;      /* whose content it states */
 	struct digest root;
 };
 
