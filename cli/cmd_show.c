@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <limits.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -262,22 +263,44 @@ static int show(const char *which, bool as_json)
 	return render_out(stdout, &out);
 }
 
+/* As it is: for a file or a pipe. A terminal shows what may be shown. */
+static int show_blob(const char *which, const char *digest)
+{
+	char home[PATH_MAX];
+	struct err err = {.number = 0};
+	CLEANUP_BUF struct buf blob = {.limit = RECORD_BLOB_LIMIT}, text = {.limit = 0};
+	struct run *run = report_open(home, sizeof(home), which);
+	if (!run)
+		return EXIT_FAILED;
+	bool found = run_blob(run, digest, &blob, &err);
+	run_close(run);
+	if (!found)
+		return render_error(&err);
+	if (!isatty(STDOUT_FILENO))
+		return render_out(stdout, &blob);
+	text_for_terminal(&text, buf_bytes(&blob));
+	buf_append_char(&text, '\n');
+	return render_out(stdout, &text);
+}
+
 static int run(int argc, char **argv)
 {
 	bool as_json = false;
+	const char *digest = NULL;
 	int status;
-	const struct option_row rows[] = {{.name = "json", .flag = &as_json}};
+	const struct option_row rows[] = {{.name = "json", .flag = &as_json}, {.name = "blob", .text = &digest}};
 	struct arguments rest = {.least = 1, .most = 1};
-	if (!options_parse(&command_show, argc, argv, rows, 1, &rest, &status))
+	if (!options_parse(&command_show, argc, argv, rows, 2, &rest, &status))
 		return status;
-	return show(rest.items[0], as_json);
+	return digest ? show_blob(rest.items[0], digest) : show(rest.items[0], as_json);
 }
 
 const struct command command_show = {
     .name = "show",
-    .usage = "show RUN [--json]",
+    .usage = "show RUN [--json] [--blob DIGEST]",
     .help = "Say what is known of a run: command, end, host, counts, and what was not seen.\n\n"
-	    "  --json   one document of schema assure.show/1\n\n"
+	    "  --json          one document of schema assure.show/1\n"
+	    "  --blob DIGEST   what was too long for a record, by the digest that the record has of it\n\n"
 	    "RUN is 4 or more of the first characters of a run's id, its name, or \"last\".\n",
     .run = run,
 };

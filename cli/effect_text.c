@@ -125,6 +125,19 @@ static void append_to(struct buf *out, const struct document *to, struct arena *
 		append_path(out, to, arena);
 }
 
+/* That there is more, and where. */
+static void append_rest(struct buf *out, const struct document *effect)
+{
+	enum { SHOWN = sizeof("sha256:") - 1 + 12 };
+	const struct document *blobs = document_get(effect, "blobs");
+	const char *digest = blobs ? document_text(document_get(blobs, "argv"), "digest") : NULL;
+
+	buf_append_text(out, " ...");
+	if (digest && strlen(digest) > SHOWN)
+		buf_append_format(out, " (whole: --blob %.*s)", SHOWN - (int)strlen("sha256:"),
+				  digest + strlen("sha256:"));
+}
+
 void effect_object_text(struct buf *out, const struct document *effect, struct arena *arena)
 {
 	const struct document *argv = document_get(effect, "argv"), *to = document_get(effect, "to");
@@ -136,7 +149,7 @@ void effect_object_text(struct buf *out, const struct document *effect, struct a
 	if (document_size(argv) > 0) {
 		effect_argv_text(out, argv, arena);
 		if (document_get(effect, "argv_total"))
-			buf_append_text(out, " ...");
+			append_rest(out, effect);
 	} else if (status) {
 		effect_status_text(out, status);
 	} else if (peer) {

@@ -29,6 +29,7 @@ struct effect_writer {
 	const struct effect *effect;
 	const struct cut_level *level;
 	struct argv_plan argv, image_argv;
+	struct record_blobs *blobs; /* or NULL */
 };
 
 /* An entry of `args` under the key that it will really have. */
@@ -290,6 +291,7 @@ static void write_first_half(struct effect_writer *writer)
 	if (effect->has_argv)
 		record_argv(record, effect->argv, &writer->argv);
 	record_text(record, "as_given", effect->object.as_given);
+	record_blob_keys(record, writer->blobs);
 	json_text(json, "class", record_class_name(effect->stamp.class));
 	record_text(record, "cwd", effect->cwd);
 	record_text(record, "delegated", effect->delegated);
@@ -337,12 +339,53 @@ static void write_second_half(struct effect_writer *writer)
 	record_withheld(record, effect->withheld);
 }
 
-bool record_effect(struct buf *out, struct record_head *head, const struct effect *effect)
+static void keep_value(struct effect_writer *writer, const struct effect_value *value)
+{
+	const struct cut_level *level = writer->level;
+	bool cut = level->drop_args;
+
+	if (value->type == VALUE_BYTES && (cut || value->bytes.size > level->value_limit))
+		record_blob_text(writer->blobs, "args", value->name, value->bytes);
+	if (value->type != VALUE_LIST)
+		return;
+	cut = cut || value->list.count > level->list_limit;
+	for (size_t i = 0; i < value->list.count && !cut; i++)
+		cut = value->list.items[i].size > level->value_limit;
+	if (cut)
+		record_blob_list(writer->blobs, "args", value->name, value->list.items, value->list.count);
+}
+
+static void keep_text(struct effect_writer *writer, const char *field, const char *name, struct bytes text)
+{
+	if (text.size > writer->level->text_limit)
+		record_blob_text(writer->blobs, field, name, text);
+}
+
+/* What this level cuts, whole. */
+static void keep_blobs(struct effect_writer *writer)
+{
+	const struct effect *effect = writer->effect;
+
+	record_blobs_reset(writer->blobs);
+	if (writer->argv.cut)
+		record_blob_list(writer->blobs, "argv", NULL, effect->argv, effect->argv_count);
+	if (writer->image_argv.cut)
+		record_blob_list(writer->blobs, "image", "argv", effect->image.argv, effect->image.argv_count);
+	keep_text(writer, "path", NULL, effect->object.path);
+	keep_text(writer, "as_given", NULL, effect->object.as_given);
+	keep_text(writer, "to", "path", effect->to.path);
+	keep_text(writer, "to", "text", effect->to_text);
+	for (size_t i = 0; i < effect->value_count && i < EFFECT_VALUE_LIMIT; i++)
+		keep_value(writer, &effect->values[i]);
+}
+
+bool record_effect(struct buf *out, struct record_head *head, const struct effect *effect, struct record_blobs *blobs)
 {
 	struct effect_writer writer;
 	if (out->failed)
 		return false;
 	writer.effect = effect;
+	writer.blobs = blobs;
 	writer.argv = writer.image_argv = (struct argv_plan){0};
 	record_open(&writer.record, out, head, RECORD_effect);
 	head->kind = (uint32_t)effect->kind;
@@ -362,6 +405,8 @@ bool record_effect(struct buf *out, struct record_head *head, const struct effec
 		if (effect->image.has_argv)
 			writer.image_argv = record_plan_argv(effect->image.argv, effect->image.argv_count,
 							     effect->image.argv_total, levels[i].argv_budget);
+		if (i > 0 && blobs)
+			keep_blobs(&writer);
 		write_first_half(&writer);
 		write_second_half(&writer);
 		if (record_finish(&writer.record))

@@ -76,7 +76,8 @@ static void write_keys(struct record_writer *writer, const struct record_run_sta
 	json_end_object(&writer->json);
 }
 
-bool record_run_start(struct buf *out, struct record_head *head, const struct record_run_start *start)
+bool record_run_start(struct buf *out, struct record_head *head, const struct record_run_start *start,
+		      struct record_blobs *blobs)
 {
 	enum { ARGV_BUDGET = 16384, CWD_LIMIT = 2048, TEXT_LIMIT = 256 };
 	struct record_writer writer;
@@ -89,6 +90,9 @@ bool record_run_start(struct buf *out, struct record_head *head, const struct re
 	record_argv(&writer, start->argv, &argv);
 	record_text(&writer, "backend", start->backend);
 	record_text(&writer, "births", start->births);
+	if (argv.cut)
+		record_blob_list(blobs, "argv", NULL, start->argv, start->argv_count);
+	record_blob_keys(&writer, blobs);
 	record_text(&writer, "build", start->build);
 	json_text(json, "class", record_class_name(start->stamp.class));
 	json_bytes(json, "cwd", record_cut(start->cwd, CWD_LIMIT));

@@ -20,6 +20,13 @@ struct record_writer {
 	struct record_head *head;
 };
 
+enum { RECORD_BLOB_KEY = 64 };
+
+/* Add a text, or a list as elements with a NUL each, under `field` or `field.name`. Without room it is not kept. */
+void record_blob_text(struct record_blobs *blobs, const char *field, const char *name, struct bytes text);
+void record_blob_list(struct record_blobs *blobs, const char *field, const char *name, const struct bytes *items,
+		      size_t count);
+
 /* How much of a list of arguments fits. */
 struct argv_plan {
 	size_t count;   /* elements to write */
@@ -57,6 +64,8 @@ void record_dev(struct record_writer *writer, const char *key, uint32_t dev_majo
 void record_peer(struct record_writer *writer, const char *key, const struct effect_peer *peer);
 /* `"withheld":[…]`, of a record from which secrets were taken; it comes last. */
 void record_withheld(struct record_writer *writer, redactions withheld);
+/* `"blobs":{…}` when there are any; they are put in order. */
+void record_blob_keys(struct record_writer *writer, struct record_blobs *blobs);
 /* `"status":{…}`; -1 for what is not known. */
 void record_status(struct record_writer *writer, int code, int signal, bool core);
 struct argv_plan record_plan_argv(const struct bytes *argv, size_t count, uint64_t total, size_t budget);

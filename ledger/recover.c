@@ -81,7 +81,7 @@ static bool append_record(struct recovery *recovery, struct store_writer *store,
 	    !record_seal(&sealed, &head, buf_bytes(&body), store_next_seq(store)) ||
 	    !merkle_leaf(recovery->hasher, buf_bytes(&sealed), &recovery->leaf))
 		return err_set(err, 0, "%s: cannot make its record", what);
-	return store_append(store, store_next_seq(store), &head, buf_bytes(&sealed), &recovery->leaf, err) &&
+	return store_append(store, store_next_seq(store), &head, buf_bytes(&sealed), &recovery->leaf, NULL, err) &&
 	       store_flush(store, err) &&
 	       (merkle_append(&recovery->tree, recovery->hasher, &recovery->leaf) ||
 		err_set(err, 0, "%s: cannot hash", what));

@@ -21,8 +21,8 @@
 #define HOST_LOG_FILE "log.sqlite"
 
 enum { STORE_PATH_SIZE = 4352, STORE_NAME_SIZE = 128, STORE_RESERVE_SIZE = 128 << 10 };
-/* From this schema on a run that is over has a seal. */
-enum { SCHEMA_SEALED = 2 };
+/* From these schemas on a run that is over has a seal, and a table of blobs. */
+enum { SCHEMA_SEALED = 2, SCHEMA_BLOBS = 3 };
 
 /* "<home>/runs", "<home>/runs/<run>", "<home>/names/<name>", …; false when too long. */
 bool store_path(char out[STORE_PATH_SIZE], struct err *err, const char *home, ...) __attribute__((sentinel));

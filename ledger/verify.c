@@ -107,6 +107,7 @@ static bool check_version(struct verifier *verifier)
 		return false;
 	if (version > STORE_SCHEMA)
 		return verify_fault(verifier, VERDICT_UNREADABLE, "%s: written by a newer assure", verifier->file);
+	verifier->has_blobs = version >= SCHEMA_BLOBS;
 	return version >= SCHEMA_SEALED ||
 	       verify_fault(verifier, VERDICT_UNREADABLE, "%s: written by an assure that did not sign records",
 			    verifier->file);

@@ -145,7 +145,7 @@ static bool check_content(struct walk *walk, uint64_t seq, const char *type, str
 		return false;
 	if (!is_text(jcs_member(record, "schema"), type))
 		return verify_fault_at(verifier, seq, "record %" PRIu64 " is listed as another kind than it is", seq);
-	return seq > 0 || check_first(verifier, record);
+	return verify_blobs(verifier, seq, record) && (seq > 0 || check_first(verifier, record));
 }
 
 static bool take_record(struct walk *walk)
@@ -273,7 +273,7 @@ static bool walk_all(struct walk *walk)
 	verifier->out->records = verifier->tree.size;
 	if (verifier->tree.size == 0 && !walk->more && !verifier->seal.present)
 		return verify_fault(verifier, VERDICT_INCOMPLETE, "it holds no record");
-	return check_root(walk) && check_end(walk) && verify_meta(verifier);
+	return check_root(walk) && check_end(walk) && verify_no_other_blobs(verifier) && verify_meta(verifier);
 }
 
 bool verify_records(struct verifier *verifier)

@@ -35,6 +35,8 @@ struct verifier {
 	char fingerprints[USE_COUNT][ED25519_FINGERPRINT_SIZE];
 	char name[256];     /* of the first record, as it is written there; empty without one */
 	struct merkle tree; /* of the stored leaves */
+	bool has_blobs;     /* the schema has a table of them */
+	uint64_t blobs;     /* that were found with the record that brought them */
 	bool of_this_host;  /* the host log that was asked knows the run and its key */
 };
 
@@ -58,6 +60,9 @@ bool verify_folder(struct verifier *verifier);
 bool verify_tables(struct verifier *verifier);
 bool verify_columns(struct verifier *verifier, sqlite3_stmt *row, uint64_t seq, const char *type, struct bytes record);
 bool verify_meta(struct verifier *verifier);
+/* What a record names is there; and, when all were looked at, nothing else is. */
+bool verify_blobs(struct verifier *verifier, uint64_t seq, struct bytes record);
+bool verify_no_other_blobs(struct verifier *verifier);
 /* Every record and checkpoint, and the end. */
 bool verify_records(struct verifier *verifier);
 /* The bytes of the file against the seal. */

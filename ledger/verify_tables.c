@@ -19,14 +19,14 @@ bool verify_tables(struct verifier *verifier)
 		const char *name, *all;
 		int columns;
 	} tables[] = {
-	    {"checkpoints", "SELECT * FROM checkpoints", 2},
-	    {"documents", "SELECT * FROM documents", 2},
-	    {"meta", "SELECT * FROM meta", 2},
+	    {"blobs", "SELECT * FROM blobs", 3},         {"checkpoints", "SELECT * FROM checkpoints", 2},
+	    {"documents", "SELECT * FROM documents", 2}, {"meta", "SELECT * FROM meta", 2},
 	    {"records", "SELECT * FROM records", 9},
 	};
 	enum { COUNT = sizeof(tables) / sizeof(tables[0]) };
 	sqlite3_stmt *row = NULL, *all = NULL;
-	size_t found = 0;
+	/* An older schema has no blobs. */
+	size_t found = verifier->has_blobs ? 0 : 1;
 	int step = SQLITE_ERROR;
 	bool good = true;
 

@@ -3,7 +3,7 @@ import re
 
 INTACT, TAMPERED, INCOMPLETE, UNREADABLE, UNNAMED = range(5)
 VERDICTS = ("intact", "tampered", "incomplete", "unreadable", "unnamed")
-MOST_RECORD, MOST_NOTE, MOST_DOCUMENT, MOST_EXTRACT = 65535, 4096, 65536, 1 << 26
+MOST_RECORD, MOST_NOTE, MOST_DOCUMENT, MOST_EXTRACT, MOST_BLOB = 65535, 4096, 65536, 1 << 26, 1 << 21
 RUN_NAME = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 

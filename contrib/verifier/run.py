@@ -1,6 +1,7 @@
 """One run: its keys, records, checkpoints and seal."""
 import sqlite3
 
+from .blobs import Blobs
 from .certificate import USES, certified
 from .encoding import count, digest, document, fingerprint, from_base64
 from .faults import MOST_NOTE, MOST_RECORD, Fault, Unreadable, require
@@ -49,8 +50,9 @@ class Run:
 
     def check_keys(self):
         version, = self.db.execute("PRAGMA user_version").fetchone()
-        if version != 2:
+        if version not in (2, 3):
             raise Unreadable(f"schema version {version}")
+        self.blobs = Blobs(self.db, version >= 3)
         documents = dict(self.db.execute(f"SELECT name, {limited('bytes', MOST_NOTE)} FROM documents LIMIT 6"))
         names = {use: f"certificate/{use}" for use in USES}
         require(set(documents) == {"host-key", *names.values()}, "certificate", "the documents are not the five")
@@ -119,6 +121,7 @@ class Run:
             require(before != "assure.recovery/1" and
                     (before != "assure.seal/1" or record["schema"] == "assure.recovery/1"), "behind",
                     f"record {index} stands behind the last one", index)
+            self.blobs.check(index, record)
             before, self.last = record["schema"], record
             self.effects += before == "assure.effect/1"
             self.tree.append(leaf)
@@ -135,6 +138,7 @@ class Run:
         require(due is None, "checkpoint", "a checkpoint out of its order")
         require(not self.seal or self.tree.root() == self.seal.root, "changed",
                 f"a record from {self.covered} is not what was sealed", self.covered)
+        self.blobs.check_all()
 
     def check_closing(self):
         meta = dict(self.db.execute("SELECT key, CASE WHEN length(value)<=65535 THEN value END FROM meta LIMIT 9"))

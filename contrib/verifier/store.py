@@ -16,6 +16,7 @@ TABLES = {
         "checkpoints": ("size", "note"),
         "documents": ("name", "bytes"),
     },
+    "blobs": {"blobs": ("digest", "seq", "bytes")},  # of a run from schema 3 on
     "log": {"entries": ("seq", "run", "event", "json", "leaf"), "checkpoints": ("size", "note", "parts")},
 }
 
@@ -42,8 +43,11 @@ def database(path, kind):
         connection.execute("PRAGMA trusted_schema=OFF")
         found = dict(connection.execute("SELECT name, type FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"))
         found.pop("by_run" if kind == "log" else "", None)
-        require(found == dict.fromkeys(TABLES[kind], "table"), "schema", f"{path.name} has not the tables of a {kind}")
-        for table, columns in TABLES[kind].items():
+        wanted = dict(TABLES[kind])
+        if kind == "run" and connection.execute("PRAGMA user_version").fetchone()[0] >= 3:
+            wanted.update(TABLES["blobs"])
+        require(found == dict.fromkeys(wanted, "table"), "schema", f"{path.name} has not the tables of a {kind}")
+        for table, columns in wanted.items():
             names = tuple(row[1] for row in connection.execute(f"PRAGMA table_xinfo({table})"))
             require(names == columns, "schema", f"the table {table} has not its columns")
         yield connection

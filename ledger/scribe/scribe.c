@@ -32,9 +32,10 @@ struct scribe {
 	uint64_t batch, batch_started_ns;
 	uint64_t lost; /* records that could not be stored and are not yet in a gap record */
 	uint64_t lost_in_all;
-	uint64_t retry_ns;  /* when to try again; 0 while writing works */
-	uint64_t malformed; /* ring entries that were no records */
-	uint64_t ended_ns;  /* when closing was asked for, or the guardian vanished; 0 before */
+	uint64_t retry_ns;         /* when to try again; 0 while writing works */
+	uint64_t malformed;        /* ring entries that were no records */
+	uint64_t ended_ns;         /* when closing was asked for, or the guardian vanished; 0 before */
+	struct record_blobs blobs; /* of the next record */
 	bool any, ring_over, guardian_gone, detached, producer_gone, closing, complete;
 	char reason[256];
 };
@@ -89,7 +90,8 @@ static void fail(struct scribe *scribe, const struct err *err, uint64_t also)
 	scribe->retry_ns = clock_monotonic_ns() + RETRY_NS;
 }
 
-static bool append(struct scribe *scribe, const struct record_head *head, struct bytes body, struct err *err)
+static bool append(struct scribe *scribe, const struct record_head *head, struct bytes body,
+		   const struct record_blobs *blobs, struct err *err)
 {
 	uint64_t seq = store_next_seq(scribe->store);
 	buf_reset(&scribe->sealed);
@@ -97,7 +99,7 @@ static bool append(struct scribe *scribe, const struct record_head *head, struct
 		return err_set(err, EINVAL, "store run: not a record");
 	if (!sealer_leaf(&scribe->sealer, buf_bytes(&scribe->sealed)))
 		return err_set(err, EIO, "store run: cannot hash");
-	return store_append(scribe->store, seq, head, buf_bytes(&scribe->sealed), &scribe->sealer.leaf, err) &&
+	return store_append(scribe->store, seq, head, buf_bytes(&scribe->sealed), &scribe->sealer.leaf, blobs, err) &&
 	       (sealer_add(&scribe->sealer) || err_set(err, EIO, "store run: cannot hash"));
 }
 
@@ -113,7 +115,7 @@ static bool append_gap(struct scribe *scribe, enum gap_code code, uint64_t count
 	};
 	if (!record_gap(&body, &head, &gap))
 		return err_set(err, ENOMEM, "store run: gap");
-	return append(scribe, &head, buf_bytes(&body), err);
+	return append(scribe, &head, buf_bytes(&body), NULL, err);
 }
 
 /* Commit what there is, with a checkpoint when one is due, or in any case. */
@@ -151,19 +153,48 @@ static void try_again(struct scribe *scribe, bool now)
 	scribe->retry_ns = clock_monotonic_ns() + RETRY_NS;
 }
 
-static void store_entry(struct scribe *scribe, struct bytes entry)
+/* A blob waits for its record, which is the next one: both are stored, or neither. */
+static void keep_blob(struct scribe *scribe, struct bytes bytes)
 {
-	struct err err = {.number = 0};
-	struct record_head head;
-	scribe->any = true;
-	if (entry.size < sizeof(head)) {
+	if (scribe->blobs.count == RECORD_BLOBS || bytes.size > RECORD_BLOB_LIMIT) {
 		scribe->malformed++;
 		return;
 	}
-	memcpy(&head, entry.data, sizeof(head));
-	struct bytes body = {entry.data + sizeof(head), entry.size - sizeof(head)};
-	if (head.type >= RECORD_TYPE_COUNT ||
-	    (head.type == RECORD_effect && (head.kind >= EFFECT_KIND_COUNT || head.how >= HOW_COUNT))) {
+	struct record_blob *blob = &scribe->blobs.items[scribe->blobs.count++];
+	*blob = (struct record_blob){.bytes = {.limit = RECORD_BLOB_LIMIT}};
+	buf_append_bytes(&blob->bytes, bytes);
+	if (!blob->bytes.failed && digest_of(buf_bytes(&blob->bytes), &blob->digest))
+		return;
+	buf_free(&blob->bytes);
+	scribe->blobs.count--;
+	scribe->malformed++;
+}
+
+/* A blob that its record does not name would be nobody's. */
+static void drop_unnamed(struct scribe *scribe, struct bytes body)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < scribe->blobs.count; i++) {
+		struct record_blob *blob = &scribe->blobs.items[i];
+		char digest[DIGEST_TEXT_SIZE];
+		digest_text(&blob->digest, digest);
+		if (memmem(body.data, body.size, digest, strlen(digest))) {
+			scribe->blobs.items[kept++] = *blob;
+			continue;
+		}
+		buf_free(&blob->bytes);
+		scribe->malformed++;
+	}
+	scribe->blobs.count = kept;
+}
+
+static void store_record(struct scribe *scribe, const struct record_head *head, struct bytes body)
+{
+	struct err err = {.number = 0};
+
+	if (head->type >= RECORD_TYPE_COUNT ||
+	    (head->type == RECORD_effect && (head->kind >= EFFECT_KIND_COUNT || head->how >= HOW_COUNT))) {
 		scribe->malformed++;
 		return;
 	}
@@ -175,7 +206,7 @@ static void store_entry(struct scribe *scribe, struct bytes entry)
 			return;
 		}
 	}
-	if (append(scribe, &head, body, &err)) {
+	if (append(scribe, head, body, &scribe->blobs, &err)) {
 		if (scribe->batch++ == 0)
 			scribe->batch_started_ns = clock_monotonic_ns();
 	} else if (err.number == EINVAL) {
@@ -183,6 +214,25 @@ static void store_entry(struct scribe *scribe, struct bytes entry)
 	} else {
 		fail(scribe, &err, 1);
 	}
+}
+
+static void store_entry(struct scribe *scribe, struct bytes entry)
+{
+	struct record_head head;
+	scribe->any = true;
+	if (entry.size < sizeof(head)) {
+		scribe->malformed++;
+		return;
+	}
+	memcpy(&head, entry.data, sizeof(head));
+	struct bytes body = {entry.data + sizeof(head), entry.size - sizeof(head)};
+	if (head.type == RECORD_ENTRY_blob) {
+		keep_blob(scribe, body);
+		return;
+	}
+	drop_unnamed(scribe, body);
+	store_record(scribe, &head, body);
+	record_blobs_reset(&scribe->blobs);
 }
 
 /* Store what is there. True when the ring was found empty or over. */
@@ -318,7 +368,7 @@ static bool append_closing(struct scribe *scribe)
 	    .effects = store_effects(scribe->store),
 	    .lost = scribe->lost_in_all,
 	};
-	if (!record_closing(&body, &head, &closing) || !append(scribe, &head, buf_bytes(&body), &err))
+	if (!record_closing(&body, &head, &closing) || !append(scribe, &head, buf_bytes(&body), NULL, &err))
 		return false;
 	uint64_t lost = scribe->lost_in_all;
 	flush(scribe, true);

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 		effect.stamp.mono_ns += STEP_NS;
 		effect.stamp.realtime_ns += STEP_NS;
 		effect.object.ino++;
-		if (!record_effect(&body, &head, &effect)) {
+		if (!record_effect(&body, &head, &effect, NULL)) {
 			fputs("encode_loop: the record was not written\n", stderr);
 			return 1;
 		}

@@ -59,7 +59,7 @@ static bool put_effects(struct ring *ring, long count)
 		typical.stamp.mono_ns += STEP_NS;
 		typical.stamp.realtime_ns += STEP_NS;
 		typical.object.ino++;
-		if (!record_effect(&body, &head, &typical) ||
+		if (!record_effect(&body, &head, &typical, NULL) ||
 		    !ring_put(ring, (struct bytes){(const char *)&head, sizeof(head)}, buf_bytes(&body), NULL, NULL))
 			return false;
 	}

@@ -162,7 +162,7 @@ static void check_record(const struct effect *effect)
 	struct record_head head;
 	json_error_t error;
 
-	need(record_effect(&body, &head, effect));
+	need(record_effect(&body, &head, effect, NULL));
 	need(record_seal(&sealed, &head, buf_bytes(&body), ((uint64_t)1 << 53) - 1));
 	need(sealed.size <= RECORD_SIZE_LIMIT);
 	json_t *json = json_loadb(sealed.data, sealed.size, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);

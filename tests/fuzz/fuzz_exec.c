@@ -204,7 +204,7 @@ static void check_record(const struct effect *effect)
 	struct record_head head;
 	json_error_t error;
 
-	need(record_effect(&body, &head, effect) && record_seal(&sealed, &head, buf_bytes(&body), 1) &&
+	need(record_effect(&body, &head, effect, NULL) && record_seal(&sealed, &head, buf_bytes(&body), 1) &&
 	     sealed.size <= RECORD_SIZE_LIMIT);
 	json_t *json = json_loadb(sealed.data, sealed.size, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
 	need(json != NULL);

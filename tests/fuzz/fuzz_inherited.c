@@ -57,7 +57,7 @@ static void check_record(const struct record_descriptor *all, size_t count)
 	struct record_head head;
 	json_error_t error;
 
-	need(record_run_start(&body, &head, &start) && body.size <= RECORD_SIZE_LIMIT);
+	need(record_run_start(&body, &head, &start, NULL) && body.size <= RECORD_SIZE_LIMIT);
 	json_t *json = json_loadb(body.data, body.size, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
 	need(json != NULL);
 	json_decref(json);

@@ -71,7 +71,7 @@ static void check(const struct effect *effect)
 	CLEANUP_BUF struct buf sealed = {.limit = 1 << 24};
 	struct record_head head;
 	json_error_t error;
-	if (!record_effect(&body, &head, effect) ||
+	if (!record_effect(&body, &head, effect, NULL) ||
 	    !record_seal(&sealed, &head, buf_bytes(&body), ((uint64_t)1 << 53) - 1) || sealed.size > RECORD_SIZE_LIMIT)
 		abort();
 	json_t *json = json_loadb(sealed.data, sealed.size, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);

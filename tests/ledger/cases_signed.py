@@ -312,7 +312,7 @@ simple("view-more", lambda run: run.sql.append("CREATE VIEW other AS SELECT 1"))
 simple("trigger-more", lambda run: run.sql.append(
     "CREATE TRIGGER other AFTER INSERT ON records BEGIN DELETE FROM records; END"))
 simple("column-more", lambda run: run.sql.append("ALTER TABLE records ADD COLUMN x"))
-simple("version-newer", lambda run: run.sql.append("PRAGMA user_version=3"), 3)
+simple("version-newer", lambda run: run.sql.append("PRAGMA user_version=4"), 3)
 simple("version-older", lambda run: run.sql.append("PRAGMA user_version=1"), 1, 2, 3)
 
 
@@ -370,3 +370,51 @@ for what, statement in {
         "head-parts": "UPDATE checkpoints SET parts=zeroblob(64) WHERE size=3",
         "row": "INSERT INTO entries SELECT 3,run,event,json,leaf FROM entries WHERE seq=2"}.items():
     simple(f"log-row-{what}", lambda run, statement=statement: run.log_sql.append(statement))
+
+
+# Blobs
+
+CONTENT = b"what was too long for a record\0" * 3000
+
+
+def named(content=CONTENT, size=None):
+    return {"bytes": len(content) if size is None else size, "digest": digest(content)}
+
+
+def with_blob(change):
+    def make(run):
+        run.records[MIDDLE]["blobs"] = {"argv": named()}
+        run.blobs.append((MIDDLE, CONTENT))
+        change(run)
+    return make
+
+
+def blob_case(name, change, *statuses):
+    simple(f"blob-{name}", with_blob(change), *statuses)
+
+
+blob_case("good", lambda run: None, 0)
+blob_case("good-named-twice", lambda run: run.records[MIDDLE + 1].update(blobs={"argv": named(), "path": named()}), 0)
+blob_case("good-two-fields", lambda run: run.records[MIDDLE].update(blobs={"argv": named(), "args.list": named()}), 0)
+blob_case("good-empty", lambda run: (run.records[MIDDLE]["blobs"].update(path=named(b"")),
+                                     run.blobs.append((MIDDLE, b""))), 0)
+blob_case("changed", lambda run: run.sql.append("UPDATE blobs SET bytes=zeroblob(length(bytes))"))
+blob_case("missing", lambda run: run.sql.append("DELETE FROM blobs"))
+blob_case("missing-second", lambda run: run.records[MIDDLE]["blobs"].update(path=named(b"other")))
+blob_case("more", lambda run: run.blobs.append((MIDDLE, b"nobody's")))
+blob_case("more-of-no-record", lambda run: run.blobs.append((1 << 40, b"nobody's")))
+blob_case("other-size", lambda run: run.records[MIDDLE]["blobs"].update(argv=named(size=5)))
+blob_case("size-of-text", lambda run: run.records[MIDDLE]["blobs"].update(argv=named(size="5")))
+blob_case("earlier-record", lambda run: run.sql.append("UPDATE blobs SET seq=seq-1"))
+blob_case("later-record", lambda run: run.sql.append("UPDATE blobs SET seq=seq+1"))
+blob_case("digest-of-text", lambda run: run.sql.append("UPDATE blobs SET digest=hex(digest)"))
+blob_case("of-text", lambda run: run.sql.append("UPDATE blobs SET bytes=CAST(bytes AS TEXT)"))
+blob_case("no-digest", lambda run: run.records[MIDDLE]["blobs"].update(argv={"bytes": 5}))
+blob_case("digest-short", lambda run: run.records[MIDDLE]["blobs"].update(argv={"bytes": 5, "digest": "sha256:00"}))
+blob_case("list", lambda run: run.records[MIDDLE].update(blobs=[named()]))
+blob_case("null", lambda run: run.records[MIDDLE].update(blobs=None))
+blob_case("too-many", lambda run: run.records[MIDDLE]["blobs"].update({f"path{i}": named() for i in range(9)}))
+blob_case("too-long", lambda run: (run.blobs.append((MIDDLE, bytes(3 << 20))),
+                                   run.records[MIDDLE]["blobs"].update(path=named(bytes(3 << 20)))))
+simple("blob-table-absent", lambda run: run.sql.append("DROP TABLE blobs"))
+simple("blob-table-in-an-old-schema", lambda run: run.sql.append("PRAGMA user_version=2"))

@@ -28,7 +28,8 @@ CREATE TABLE records(seq INTEGER PRIMARY KEY, type TEXT NOT NULL, kind TEXT, how
 	pid INTEGER, json BLOB NOT NULL, leaf BLOB NOT NULL);
 CREATE TABLE checkpoints(size INTEGER PRIMARY KEY, note BLOB NOT NULL);
 CREATE TABLE documents(name TEXT PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;
-PRAGMA user_version=2;
+CREATE TABLE blobs(digest BLOB PRIMARY KEY, seq INTEGER NOT NULL, bytes BLOB NOT NULL);
+PRAGMA user_version=3;
 """
 LOG_TABLES = """
 CREATE TABLE entries(seq INTEGER PRIMARY KEY, run TEXT, event TEXT NOT NULL, json BLOB NOT NULL, leaf BLOB NOT NULL);
@@ -148,6 +149,7 @@ class Run:
         self.sizes, self.notes = [len(records) // 2, len(records)], {}
         self.seal_key, self.seal_lines, self.seal_name, self.store_line = None, None, None, True
         self.meta, self.sql, self.log_sql, self.seal_root = {}, [], [], None
+        self.blobs = []  # (index of the record that brings it, bytes)
         self.start, self.end, self.log, self.log_key = {}, {}, None, None
 
     def sealing(self):
@@ -193,6 +195,8 @@ class Run:
                 for index, record in enumerate(self.records)])
             db.executemany("INSERT INTO checkpoints VALUES(?,?)", notes.items())
             db.executemany("INSERT INTO documents VALUES(?,?)", documents.items())
+            db.executemany("INSERT INTO blobs VALUES(?,?,?)", [
+                (hashlib.sha256(content).digest(), index, content) for index, content in self.blobs])
             for statement in self.sql:
                 db.execute(statement)
         db.close()

@@ -60,7 +60,7 @@ static void test_small_effect(void **state)
 	    .mode = 0644,
 	    .result = {.state = RESULT_FAILED, .error = ENOENT},
 	};
-	assert_true(record_effect(&body, &head, &effect));
+	assert_true(record_effect(&body, &head, &effect, NULL));
 	assert_int_equal(head.pid, 4127);
 	assert_int_equal(head.kind, EFFECT_file_create);
 	json_t *json = seal(&head, &body, 12);
@@ -96,7 +96,7 @@ static void test_foreign_bytes(void **state)
 	effect.values[1] = (struct effect_value){.name = "alpha", .type = VALUE_BYTES, .bytes = BYTES("\xfe")};
 	effect.values[2] = (struct effect_value){.name = "zeta", .type = VALUE_INT, .number = 4};
 	effect.value_count = 3;
-	assert_true(record_effect(&body, &head, &effect));
+	assert_true(record_effect(&body, &head, &effect, NULL));
 	json_t *json = seal(&head, &body, 0);
 	assert_string_equal(text_at(json, NULL, "path_b64"), "L/8=");
 	assert_null(json_object_get(json, "path"));
@@ -120,7 +120,7 @@ static void test_signal_and_status(void **state)
 				.status_code = -1,
 				.status_signal = SIGSEGV,
 				.status_core = true};
-	assert_true(record_effect(&body, &head, &effect));
+	assert_true(record_effect(&body, &head, &effect, NULL));
 	json_t *json = seal(&head, &body, 1);
 	assert_string_equal(text_at(json, "status", "signal"), "SIGSEGV");
 	assert_true(json_is_true(json_object_get(json_object_get(json, "status"), "core")));
@@ -142,7 +142,7 @@ static void test_cut_argv(void **state)
 	effect.image.present = effect.image.has_argv = true;
 	effect.image.argv = argv;
 	effect.image.argv_count = COUNT;
-	assert_true(record_effect(&body, &head, &effect));
+	assert_true(record_effect(&body, &head, &effect, NULL));
 	json_t *json = seal(&head, &body, UINT32_MAX);
 	assert_int_equal(json_integer_value(json_object_get(json, "argv_total")), COUNT);
 	assert_true(json_array_size(json_object_get(json, "argv")) > 100);
@@ -204,7 +204,7 @@ static void test_cut_everything(void **state)
 		effect.values[i].list.count = 20;
 	}
 	effect.value_count = EFFECT_VALUE_LIMIT;
-	assert_true(record_effect(&body, &head, &effect));
+	assert_true(record_effect(&body, &head, &effect, NULL));
 	json_t *json = seal(&head, &body, 1);
 	json_t *cut = json_object_get(json_object_get(json, "args"), "cut");
 	assert_int_equal(json_array_size(cut), 3);
@@ -269,7 +269,7 @@ static void test_run_records(void **state)
 					 .lens = BYTES("reads"),
 					 .descriptors = descriptors,
 					 .descriptor_count = 2000};
-	assert_true(record_run_start(&body, &head, &start));
+	assert_true(record_run_start(&body, &head, &start, NULL));
 	json_t *json = seal(&head, &body, 0);
 	assert_true(json_integer_value(json_object_get(json, "descriptors_cut")) > 0);
 	assert_true(json_is_array(json_object_get(json, "environment_added")));

@@ -94,7 +94,7 @@ static void put_effects(int count)
 	    .kind = EFFECT_file_write, .process = {.id = 1, .pid = 5}, .object.path = BYTES("/some/where")};
 	for (int i = 0; i < count; i++) {
 		buf_reset(&body);
-		assert_true(record_effect(&body, &head, &effect));
+		assert_true(record_effect(&body, &head, &effect, NULL));
 		assert_true(ring_put(ring, (struct bytes){(const char *)&head, sizeof(head)}, buf_bytes(&body),
 				     is_alive, NULL));
 	}
@@ -140,6 +140,60 @@ static void test_complete(void **state)
 	assert_int_equal(message.fields[0].number, 10001);
 	assert_int_equal(wait_for_end(), 0);
 	expect_run(RUN_COMPLETE, 10001, "");
+}
+
+static void put_blob(struct bytes bytes)
+{
+	const struct record_head head = {.type = RECORD_ENTRY_blob};
+	assert_true(ring_put(ring, (struct bytes){(const char *)&head, sizeof(head)}, bytes, is_alive, NULL));
+}
+
+/* An effect whose argument vector is too long for a record, and its blob. */
+static void put_long_effect(void)
+{
+	enum { COUNT = 20000 };
+	static struct bytes argv[COUNT];
+	struct record_blobs blobs CLEANUP_BLOBS = {.count = 0};
+	CLEANUP_BUF struct buf body = {.limit = 1 << 17};
+	struct record_head head;
+	struct effect effect = {.kind = EFFECT_proc_exec, .has_argv = true, .argv = argv, .argv_count = COUNT};
+
+	for (size_t i = 0; i < COUNT; i++)
+		argv[i] = BYTES("argument");
+	assert_true(record_effect(&body, &head, &effect, &blobs));
+	assert_int_equal(blobs.count, 1);
+	assert_int_equal(blobs.items[0].bytes.size, COUNT * sizeof("argument"));
+	put_blob(buf_bytes(&blobs.items[0].bytes));
+	assert_true(
+	    ring_put(ring, (struct bytes){(const char *)&head, sizeof(head)}, buf_bytes(&body), is_alive, NULL));
+}
+
+/* A blob is stored with the record that names it, and never without. */
+static void test_blobs(void **state)
+{
+	CLEANUP_BUF struct buf blob = {.limit = RECORD_BLOB_LIMIT};
+	char digest[DIGEST_TEXT_SIZE];
+	struct digest nobody;
+	struct err err = {.number = 0};
+
+	(void)state;
+	put_long_effect();
+	put_long_effect(); /* the same bytes once more */
+	put_blob(BYTES("nobody's"));
+	put_effects(1);
+	put_blob(BYTES("the last word"));
+	ring_finish(ring);
+	ask_to_close(1, BYTES(""));
+	assert_int_equal(hear().type, MESSAGE_run_closed);
+	assert_int_equal(wait_for_end(), 0);
+	/* Three effects, the gap that an unnamed blob leaves, the last record. */
+	struct run *run = run_open(home, "test", &err);
+	assert_non_null(run);
+	assert_int_equal(run_get_summary(run)->records, 5);
+	assert_true(digest_of(BYTES("nobody's"), &nobody));
+	digest_text(&nobody, digest);
+	assert_false(run_blob(run, digest, &blob, NULL));
+	run_close(run);
 }
 
 static void test_monitor_gone(void **state)
@@ -293,6 +347,7 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_complete, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_blobs, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_monitor_gone, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_guardian_vanishes, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_everybody_vanishes, set_up, tear_down),

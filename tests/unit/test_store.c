@@ -39,11 +39,12 @@ static bool append(struct store_writer *writer, enum record_type type, enum effe
 	struct record_head head;
 	struct effect effect = {.kind = kind, .process = {.id = 1, .pid = pid}, .result = {.state = result}};
 	struct record_gap gap = {.code = GAP_store};
-	assert_true(type == RECORD_effect ? record_effect(&body, &head, &effect) : record_gap(&body, &head, &gap));
+	assert_true(type == RECORD_effect ? record_effect(&body, &head, &effect, NULL)
+					  : record_gap(&body, &head, &gap));
 	uint64_t seq = store_next_seq(writer);
 	struct digest leaf = {{1}};
 	assert_true(record_seal(&sealed, &head, buf_bytes(&body), seq));
-	return store_append(writer, seq, &head, buf_bytes(&sealed), &leaf, NULL);
+	return store_append(writer, seq, &head, buf_bytes(&sealed), &leaf, NULL, NULL);
 }
 
 static char made[RUN_ID_SIZE];
@@ -260,7 +261,7 @@ static void test_order(void **state)
 	char id[RUN_ID_SIZE];
 	struct store_writer *writer = make(NULL, id);
 	struct record_head head = {.type = RECORD_gap};
-	assert_false(store_append(writer, 5, &head, BYTES("{}"), &(struct digest){{0}}, NULL));
+	assert_false(store_append(writer, 5, &head, BYTES("{}"), &(struct digest){{0}}, NULL, NULL));
 	assert_int_equal(store_take_lost(writer), 0);
 	store_discard(writer);
 	assert_null(run_open(home, id, NULL));

@@ -69,7 +69,7 @@ struct socket_about {
 };
 
 /* What an effect record can hold of an argument vector (the rest is counted), and the kernel's limit on one string. */
-enum { VECTOR_BYTES_LIMIT = 40000, VECTOR_COUNT_LIMIT = 4096, STRING_LIMIT = 131072 };
+enum { VECTOR_BYTES_LIMIT = 1 << 20, VECTOR_COUNT_LIMIT = 16384, STRING_LIMIT = 131072 };
 
 struct reading {
 	struct decoder *decoder;

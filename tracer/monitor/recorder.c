@@ -46,6 +46,17 @@ static void put(struct monitor *monitor, const struct record_head *head, const s
 	monitor_fail(monitor, "records can no longer be stored");
 }
 
+/* In front of their record, which nobody can come before: the lock is held. */
+static void put_with(struct monitor *monitor, const struct record_head *head, const struct buf *body,
+		     struct record_blobs *blobs)
+{
+	const struct record_head blob = {.type = RECORD_ENTRY_blob};
+
+	for (size_t i = 0; i < blobs->count; i++)
+		put(monitor, &blob, &blobs->items[i].bytes);
+	put(monitor, head, body);
+}
+
 /* A record that is made and put while the lock is held. */
 #define PUT(monitor, encoder, value)                                 \
 	do {                                                         \
@@ -64,11 +75,12 @@ static struct arena *fresh_arena(struct monitor *monitor)
 
 void record_one_effect(struct monitor *monitor, struct effect *effect, struct buf *body)
 {
+	struct record_blobs blobs CLEANUP_BLOBS = {.count = 0};
 	struct record_head head = {0};
 
 	withhold_effect(monitor->config->redactor, fresh_arena(monitor), effect);
 	buf_reset(body);
-	if (!record_effect(body, &head, effect)) {
+	if (!record_effect(body, &head, effect, &blobs)) {
 		record_loss(monitor, GAP_record_too_long, NULL, effect->syscall, 1, "no memory for a record");
 		return;
 	}
@@ -76,7 +88,7 @@ void record_one_effect(struct monitor *monitor, struct effect *effect, struct bu
 	monitor->counted.by_kind[effect->kind]++;
 	monitor->counted.by_how[effect->how]++;
 	monitor->counted.by_state[effect->result.state]++;
-	put(monitor, &head, body);
+	put_with(monitor, &head, body, &blobs);
 }
 
 void record_new_process(struct monitor *monitor, struct process *process)
@@ -205,7 +217,12 @@ void record_loss(struct monitor *monitor, enum gap_code code, const struct proce
 void record_run_begin(struct monitor *monitor)
 {
 	withhold_run_start(monitor->config->redactor, fresh_arena(monitor), monitor->config->run_start);
-	PUT(monitor, record_run_start, monitor->config->run_start);
+	struct record_blobs blobs CLEANUP_BLOBS = {.count = 0};
+	struct record_head head = {0};
+
+	buf_reset(&monitor->scratch);
+	if (record_run_start(&monitor->scratch, &head, monitor->config->run_start, &blobs))
+		put_with(monitor, &head, &monitor->scratch, &blobs);
 }
 
 void record_run_finish(struct monitor *monitor, bool complete, const char *reason)

@@ -27,11 +27,33 @@ enum gap_code {
 	GAP_CODE_COUNT
 };
 
-enum { RECORD_SIZE_LIMIT = 65535 };
+enum { RECORD_SIZE_LIMIT = 65535, RECORD_BLOBS = 8, RECORD_BLOB_LIMIT = 2 << 20 };
+
+/*
+ * What was too long for a record, whole: it goes to the store beside it, and the record has its digest and size. `field` and
+ * `name` (or NULL) are static; the bytes are owned.
+ */
+struct record_blob {
+	const char *field, *name;
+	struct buf bytes;
+	struct digest digest;
+};
+
+struct record_blobs {
+	struct record_blob items[RECORD_BLOBS];
+	size_t count;
+};
+
+/* Free the blobs; zero-initialise before the first use. */
+void record_blobs_reset(struct record_blobs *blobs);
+#define CLEANUP_BLOBS __attribute__((cleanup(record_blobs_reset)))
+
+/* In place of a type: the bytes behind are a blob of the next record. */
+enum { RECORD_ENTRY_blob = 0xb10b };
 
 /* What travels in front of a record on the ring: enough to index it without parsing. Same machine, same build. */
 struct record_head {
-	uint32_t type;   /* enum record_type */
+	uint32_t type;   /* enum record_type, or RECORD_ENTRY_blob */
 	uint32_t seq_at; /* where the sequence number goes in the body */
 	uint32_t kind;   /* enum effect_kind, for effects */
 	uint32_t how;    /* enum effect_how, for effects */
@@ -155,13 +177,15 @@ struct record_recovery {
 
 /*
  * Append one record body to `out` and fill `head`. An effect that would exceed RECORD_SIZE_LIMIT is cut (argv first,
- * then args, then text) and says what in the list `args.cut`. Returns false only when `out` failed.
+ * then args, then text) and says what in the list `args.cut`; what was cut is added to `blobs` (NULL: it is lost) and named
+ * in the record. Returns false only when `out` failed.
  */
-bool record_effect(struct buf *out, struct record_head *head, const struct effect *effect);
+bool record_effect(struct buf *out, struct record_head *head, const struct effect *effect, struct record_blobs *blobs);
 bool record_process(struct buf *out, struct record_head *head, const struct record_process *process);
 bool record_reads(struct buf *out, struct record_head *head, const struct record_reads *reads);
 bool record_gap(struct buf *out, struct record_head *head, const struct record_gap *gap);
-bool record_run_start(struct buf *out, struct record_head *head, const struct record_run_start *start);
+bool record_run_start(struct buf *out, struct record_head *head, const struct record_run_start *start,
+		      struct record_blobs *blobs);
 bool record_run_end(struct buf *out, struct record_head *head, const struct record_run_end *end);
 
 bool record_closing(struct buf *out, struct record_head *head, const struct record_closing *closing);

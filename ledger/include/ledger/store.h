@@ -9,7 +9,7 @@
 #include "base/digest.h"
 #include "ledger/record.h"
 
-enum { STORE_SCHEMA = 2, RUN_ID_SIZE = 27 };
+enum { STORE_SCHEMA = 3, RUN_ID_SIZE = 27 };
 
 /*
  * The state folder: $ASSURE_HOME, else as root /var/lib/assure, else $XDG_STATE_HOME/assure, else ~/.local/state/assure.
@@ -42,11 +42,11 @@ uint64_t store_next_seq(const struct store_writer *writer);
 /* Records that were appended and then lost with their transaction, since the last call. */
 uint64_t store_take_lost(struct store_writer *writer);
 /*
- * Append one record (bytes as stored) and its leaf. Grouped into transactions; store_flush() ends the current one. After a
+ * Append one record (bytes as stored), its leaf, and the blobs that it names (NULL: none), in one transaction. Grouped into transactions; store_flush() ends the current one. After a
  * failure store_next_seq() says whether what was pending before was kept.
  */
 bool store_append(struct store_writer *writer, uint64_t seq, const struct record_head *head, struct bytes record,
-		  const struct digest *leaf, struct err *err);
+		  const struct digest *leaf, const struct record_blobs *blobs, struct err *err);
 /* Put a checkpoint of this size into the current transaction, or into one of its own. */
 bool store_put_checkpoint(struct store_writer *writer, uint64_t size, struct bytes note, struct err *err);
 /* Keep a document beside the records: certificates. At once. */
@@ -117,6 +117,12 @@ typedef bool (*run_visitor)(void *context, uint64_t seq, const struct record_hea
 bool run_visit(struct run *run, const struct run_filter *filter, run_visitor visit, void *context, struct err *err);
 
 /* Every run under `home`, newest start first; damaged ones are listed with state incomplete and the reason. */
+/*
+ * What was too long for a record: the bytes with this digest ("sha256:…" or its digits, or the first of them, at least 4).
+ * False when there are none, or more than one.
+ */
+bool run_blob(struct run *run, const char *digest, struct buf *out, struct err *err);
+
 typedef bool (*run_list_visitor)(void *context, const struct run_summary *summary);
 bool run_list(const char *home, run_list_visitor visit, void *context, struct err *err);
 /* Shortest unique prefix (at least 4) by which to call this run. */
