@@ -7,16 +7,24 @@
 #include "ledger/bundle.h"
 #include "named.h"
 #include "options.h"
+#include "passphrase.h"
 #include "render.h"
 
 /* The records may be a bundle's; the key is this host's. */
-static bool write_attestation(const struct named_run *named, const char *output, struct err *err)
+static bool write_attestation(const struct named_run *named, const char *output, const struct passphrase_source *source,
+			      struct err *err)
 {
 	char home[PATH_MAX];
-	const struct attestation_request request = {
+	struct passphrase passphrase = {.present = false};
+	struct attestation_request request = {
 	    .home = named->home, .run = named->id, .key_home = named->is_bundle ? home : named->home};
+	bool good =
+	    store_home(home, sizeof(home), false, err) && passphrase_ask(request.key_home, source, &passphrase, err);
 
-	return store_home(home, sizeof(home), false, err) && attestation_write(&request, output, err);
+	request.passphrase = passphrase_bytes(&passphrase);
+	good = good && attestation_write(&request, output, err);
+	passphrase_wipe(&passphrase);
+	return good;
 }
 
 static int run_export(int argc, char **argv)
@@ -26,9 +34,11 @@ static int run_export(int argc, char **argv)
 	struct named_run named;
 	struct err err = {.number = 0};
 	int status;
-	const struct option_row rows[] = {{.name = "format", .text = &format}, {.name = "output", .text = &output}};
+	struct passphrase_source source = {.given = false};
+	const struct option_row rows[] = {
+	    {.name = "format", .text = &format}, {.name = "output", .text = &output}, PASSPHRASE_OPTION(source)};
 
-	if (!options_parse(&command_export, argc, argv, rows, 2, &rest, &status))
+	if (!options_parse(&command_export, argc, argv, rows, 3, &rest, &status))
 		return status;
 	if (!output)
 		return options_mistake(&command_export, "--output FILE is needed", "options");
@@ -36,8 +46,8 @@ static int run_export(int argc, char **argv)
 	if (!intoto && strcmp(format, "bundle") != 0)
 		return options_mistake(&command_export, "--format: bundle or intoto", format);
 	bool good =
-	    named_run(rest.items[0], &named, NULL, &err) &&
-	    (intoto ? write_attestation(&named, output, &err) : bundle_write(named.home, named.id, output, &err));
+	    named_run(rest.items[0], &named, NULL, &err) && (intoto ? write_attestation(&named, output, &source, &err)
+								    : bundle_write(named.home, named.id, output, &err));
 	named_release(&named);
 	return good ? EXIT_OK : render_error(&err);
 }

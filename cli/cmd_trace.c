@@ -14,6 +14,7 @@
 #include "guardian/guardian.h"
 #include "ledger/store.h"
 #include "options.h"
+#include "passphrase.h"
 #include "render.h"
 #include "render_run.h"
 
@@ -22,6 +23,8 @@ enum { EXIT_OURS = 125 };
 struct wishes {
 	struct guardian_config guardian;
 	const char *patterns[PATTERNS_LIMIT];
+	struct passphrase_source source;
+	struct passphrase passphrase;
 	bool quiet;
 };
 
@@ -34,15 +37,22 @@ enum option_id {
 	OPTION_HASH,
 	OPTION_IO_URING,
 	OPTION_REDACT,
+	OPTION_PASSPHRASE,
 	OPTION_HELP
 };
 
 static const struct option long_options[] = {
-    {"lens", required_argument, NULL, OPTION_LENS},     {"wait", required_argument, NULL, OPTION_WAIT},
-    {"name", required_argument, NULL, OPTION_NAME},     {"quiet", no_argument, NULL, OPTION_QUIET},
-    {"hash", required_argument, NULL, OPTION_HASH},     {"io-uring", required_argument, NULL, OPTION_IO_URING},
-    {"redact", required_argument, NULL, OPTION_REDACT}, {"results", required_argument, NULL, OPTION_RESULTS},
-    {"help", no_argument, NULL, OPTION_HELP},           {NULL, 0, NULL, 0},
+    {"lens", required_argument, NULL, OPTION_LENS},
+    {"wait", required_argument, NULL, OPTION_WAIT},
+    {"name", required_argument, NULL, OPTION_NAME},
+    {"quiet", no_argument, NULL, OPTION_QUIET},
+    {"hash", required_argument, NULL, OPTION_HASH},
+    {"io-uring", required_argument, NULL, OPTION_IO_URING},
+    {"passphrase-fd", required_argument, NULL, OPTION_PASSPHRASE},
+    {"redact", required_argument, NULL, OPTION_REDACT},
+    {"results", required_argument, NULL, OPTION_RESULTS},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {NULL, 0, NULL, 0},
 };
 
 /* One of two words; false when it is neither. */
@@ -86,6 +96,11 @@ static int take_option(struct wishes *wishes, int option, const char *option_tex
 		if (!choose(optarg, "deny", "allow", &config->io_uring_allowed))
 			return options_mistake(&command_trace, "--io-uring takes deny or allow", optarg);
 		return -1;
+	case OPTION_PASSPHRASE:
+		wishes->source.given = text_decimal_parse(bytes_of(optarg), &wishes->source.descriptor);
+		return wishes->source.given
+			   ? -1
+			   : options_mistake(&command_trace, "--passphrase-fd takes a descriptor", optarg);
 	case OPTION_REDACT:
 		if (config->pattern_count == PATTERNS_LIMIT)
 			return options_mistake(&command_trace, "--redact was given too often", NULL);
@@ -159,7 +174,12 @@ static int run(int argc, char **argv)
 	wishes.guardian.home = home;
 	if (!wishes.quiet)
 		wishes.guardian.notice = say;
-	if (!store_home(home, sizeof(home), true, &err) || !guardian_run(&wishes.guardian, &outcome, &err)) {
+	wishes.guardian.passphrase = &wishes.passphrase;
+	bool ran = store_home(home, sizeof(home), true, &err) &&
+		   passphrase_ask(home, &wishes.source, &wishes.passphrase, &err) &&
+		   guardian_run(&wishes.guardian, &outcome, &err);
+	passphrase_wipe(&wishes.passphrase);
+	if (!ran) {
 		(void)render_error(&err);
 		return err.exit_status ? err.exit_status : EXIT_OURS;
 	}
@@ -180,7 +200,7 @@ const struct command command_trace = {
     .name = "trace",
     .usage = "trace [--lens changes|reads|all] [--results perform|verify|none] [--wait tree|main] [--name N] [--quiet] "
 	     "[--hash images] "
-	     "[--io-uring deny|allow] [--redact REGEX]... [--] COMMAND [ARG...]",
+	     "[--io-uring deny|allow] [--redact REGEX]... [--passphrase-fd N] [--] COMMAND [ARG...]",
     .help =
 	"Run a command and record what its process tree does.\n"
 	"\n"
@@ -198,6 +218,7 @@ const struct command command_trace = {
 	"  --hash images    record the SHA-256 of each program that is executed\n"
 	"  --io-uring deny  answer io_uring as a kernel without it (the default), so that nothing goes unseen\n"
 	"  --redact REGEX   what matches is withheld, besides what looks like a key, token or password; repeatable\n"
+	"  --passphrase-fd N   where the passphrase of a sealed host key is read, instead of from the terminal\n"
 	"  --io-uring allow let it work: what it does is not seen, and a run that used it is incomplete\n"
 	"\n"
 	"The exit status is the command's; 125: our failure, 126: it cannot be executed, 127: it was not found.\n",

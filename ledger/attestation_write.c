@@ -295,7 +295,8 @@ static bool make(struct attestation *attestation, struct buf *out, struct err *e
 
 	if (!check_run(attestation, err))
 		return false;
-	struct ed25519_secret *host = host_key_load_named(request->key_home, attestation->found.host_key, err);
+	struct ed25519_secret *host =
+	    host_key_load_named(request->key_home, attestation->found.host_key, request->passphrase, err);
 	if (!host) {
 		err_context(err, "%s: it is signed by the key of the host that recorded the run", what);
 		return false;

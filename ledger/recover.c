@@ -14,6 +14,7 @@ static const char what[] = "recover";
 
 struct recovery {
 	const char *home, *run;
+	struct bytes passphrase; /* of the host key */
 	struct verification found;
 	struct ed25519_secret *host;   /* owned: of the run */
 	struct ed25519_secret *logger; /* owned: of the host log, now */
@@ -132,8 +133,9 @@ static bool recover(struct recovery *recovery, struct err *err)
 	if (!recovery->hasher || !examine(recovery, err) || !read_tree(recovery, err))
 		return false;
 	/* Who certified the run's keys closes it, also when the host has another key by now. */
-	recovery->host = host_key_load_named(recovery->home, recovery->found.host_key, err);
-	struct ed25519_secret *present = recovery->host ? host_key_load(recovery->home, err) : NULL;
+	recovery->host = host_key_load_named(recovery->home, recovery->found.host_key, recovery->passphrase, err);
+	struct ed25519_secret *present =
+	    recovery->host ? host_key_load(recovery->home, recovery->passphrase, err) : NULL;
 	recovery->logger = present;
 	if (!present)
 		return false;
@@ -149,9 +151,9 @@ static bool recover(struct recovery *recovery, struct err *err)
 	return good;
 }
 
-bool verify_recover(const char *home, const char *run, uint64_t *covered, struct err *err)
+bool verify_recover(const char *home, const char *run, struct bytes passphrase, uint64_t *covered, struct err *err)
 {
-	struct recovery recovery = {.home = home, .run = run};
+	struct recovery recovery = {.home = home, .run = run, .passphrase = passphrase};
 	bool good = recover(&recovery, err);
 
 	*covered = recovery.found.covered;

@@ -19,7 +19,7 @@ _assure() {
 		i=2
 		while [ $i -lt "$COMP_CWORD" ]; do
 			case ${COMP_WORDS[i]} in
-			--lens | --results | --wait | --name | --hash | --io-uring | --redact) i=$((i + 2)) ;;
+			--lens | --results | --wait | --name | --hash | --io-uring | --redact | --passphrase-fd) i=$((i + 2)) ;;
 			--) i=$((i + 1)); break ;;
 			-*) i=$((i + 1)) ;;
 			*) break ;;
@@ -42,7 +42,7 @@ _assure() {
 	trace/--io-uring) words='deny allow' ;;
 	export/--format) words='bundle intoto' ;;
 	trace/--name | effects/--kind | effects/--path | effects/--pid | gc/--*) ;;
-	trace/*) words='--lens --results --wait --name --quiet --hash --io-uring --redact --' ;;
+	trace/*) words='--lens --results --wait --name --quiet --hash --io-uring --redact --passphrase-fd --' ;;
 	verify/--key | log/--since | export/--output | import/*) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
 	effects/effects | verify/verify | receipt/receipt | matrix/matrix | export/export | recover/* | show/* | tree/* | rm/*)
 		words=$(_assure_runs)
@@ -51,8 +51,8 @@ _assure() {
 	receipt/*) words='--certificate' ;;
 	matrix/*) words='--json' ;;
 	export/*) words='--output --format' ;;
-	keys/keys) words='init show export rotate' ;;
-	keys/*) words='--json' ;;
+	keys/keys) words='init show export rotate seal unseal' ;;
+	keys/*) words='--passphrase-fd --json' ;;
 	log/log) words='head verify' ;;
 	log/*) words='--since --json' ;;
 	effects/*) words='--kind --path --pid --failed --json' ;;

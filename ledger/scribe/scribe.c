@@ -60,8 +60,9 @@ static void tell_ready(struct scribe *scribe)
 	message.fields[0].bytes = bytes_of(scribe->sealer.host_fingerprint);
 	message.fields[1].bytes =
 	    (struct bytes){(const char *)scribe->sealer.fingerprints, sizeof(scribe->sealer.fingerprints)};
-	/* Who runs as we do can read the host key. */
-	message.fields[2].bytes = BYTES("same-uid");
+	/* Who runs as we do can read the host key; unless it is sealed, and root can do more than read files. */
+	if (!scribe->sealer.host_is_sealed || geteuid() == 0)
+		message.fields[2].bytes = BYTES("same-uid");
 	tell(scribe, &message);
 }
 
@@ -442,7 +443,10 @@ int scribe_main(const struct scribe_config *config)
 		tell_failed(&scribe, &err);
 		return 1;
 	}
-	if (!sealer_begin(&scribe.sealer, config->home, config->run, scribe.store, &err)) {
+	bool begun = sealer_begin(&scribe.sealer, config->home, config->run, passphrase_bytes(config->passphrase),
+				  scribe.store, &err);
+	passphrase_wipe(config->passphrase);
+	if (!begun) {
 		store_discard(scribe.store);
 		tell_failed(&scribe, &err);
 		return 1;

@@ -14,12 +14,13 @@ enum { CHECKPOINT_RECORDS = 1000, CHECKPOINT_NS = 1000 * 1000 * 1000 };
 static const char what[] = "sealing the run";
 
 /* A host's first run makes its key. */
-static bool take_host_key(struct sealer *sealer, struct err *err)
+static bool take_host_key(struct sealer *sealer, struct bytes passphrase, struct err *err)
 {
+	struct ed25519_key public;
 	bool made;
 
-	sealer->host = host_key_ensure(sealer->home, &made, err);
-	if (!sealer->host)
+	sealer->host = host_key_ensure(sealer->home, passphrase, &made, err);
+	if (!sealer->host || !host_key_public(sealer->home, &public, &sealer->host_is_sealed, err))
 		return false;
 	return ed25519_fingerprint(ed25519_public(sealer->host), sealer->host_fingerprint) ||
 	       err_set(err, 0, "%s: cannot hash", what);
@@ -48,14 +49,15 @@ static bool certify(struct sealer *sealer, enum key_use use, struct store_writer
 	return store_put_document(store, name, buf_bytes(&envelope), err);
 }
 
-bool sealer_begin(struct sealer *sealer, const char *home, const char *run, struct store_writer *store, struct err *err)
+bool sealer_begin(struct sealer *sealer, const char *home, const char *run, struct bytes passphrase,
+		  struct store_writer *store, struct err *err)
 {
 	struct digest certificates[USE_COUNT];
 
 	*sealer = (struct sealer){.home = home, .run = run, .covered_ns = clock_monotonic_ns()};
 	(void)snprintf(sealer->origin, sizeof(sealer->origin), "assure.run/%s", run);
 	sealer->hasher = hasher_new(err);
-	if (!sealer->hasher || !take_host_key(sealer, err))
+	if (!sealer->hasher || !take_host_key(sealer, passphrase, err))
 		return false;
 	CLEANUP_BUF struct buf key = {.limit = 64};
 	text_base64(&key, (struct bytes){(const char *)ed25519_public(sealer->host)->bytes, ED25519_KEY_SIZE});

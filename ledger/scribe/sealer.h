@@ -13,6 +13,7 @@ struct sealer {
 	struct ed25519_secret *host, *keys[USE_COUNT]; /* owned */
 	char fingerprints[USE_COUNT][ED25519_FINGERPRINT_SIZE];
 	char host_fingerprint[ED25519_FINGERPRINT_SIZE];
+	bool host_is_sealed; /* where it is kept */
 	char origin[sizeof("assure.run/") + RUN_ID_SIZE];
 	struct hasher *hasher;         /* owned */
 	struct merkle tree, committed; /* with what is pending in the store, and without */
@@ -21,8 +22,8 @@ struct sealer {
 };
 
 /* Make the run's keys, certify them into the store, and have the host log say that the run begins. */
-bool sealer_begin(struct sealer *sealer, const char *home, const char *run, struct store_writer *store,
-		  struct err *err);
+bool sealer_begin(struct sealer *sealer, const char *home, const char *run, struct bytes passphrase,
+		  struct store_writer *store, struct err *err);
 /* The leaf of a record that is about to be stored, and then that it was. */
 bool sealer_leaf(struct sealer *sealer, struct bytes record);
 bool sealer_add(struct sealer *sealer);

@@ -61,6 +61,7 @@ static bool start_scribe(struct guardian *guardian, struct err *err)
 		    .home = guardian->config->home,
 		    .run = guardian->outcome->run,
 		    .name = guardian->config->name,
+		    .passphrase = guardian->config->passphrase,
 		    .ring = guardian->ring,
 		    .lifeline = guardian->lifeline[0],
 		    .guardian_socket = pair[1],
@@ -72,6 +73,8 @@ static bool start_scribe(struct guardian *guardian, struct err *err)
 			(void)dup2(null, fd);
 		_exit(scribe_main(&config));
 	}
+	/* Nobody else has a use for it: the monitor is a child of ours, too. */
+	passphrase_wipe(guardian->config->passphrase);
 	close(pair[1]);
 	guardian->scribe_socket = pair[0];
 	return guardian->scribe > 0 || err_set(err, errno, "starting the scribe");

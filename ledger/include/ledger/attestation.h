@@ -10,8 +10,9 @@
 
 /* Whose run it is, and where. */
 struct attestation_request {
-	const char *home, *run; /* the state folder with the run */
-	const char *key_home;   /* the one with the host's key */
+	const char *home, *run;  /* the state folder with the run */
+	const char *key_home;    /* the one with the host's key */
+	struct bytes passphrase; /* of that key; absent when it is not sealed */
 };
 
 /*

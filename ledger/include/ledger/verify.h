@@ -54,7 +54,7 @@ void verify_run(const struct verify_request *request, struct verification *out);
  * Close a run that was never sealed: it is verified, a record says so, and the host key seals it as recovered. `covered`
  * receives how many of its records its own key had signed.
  */
-bool verify_recover(const char *home, const char *run, uint64_t *covered, struct err *err);
+bool verify_recover(const char *home, const char *run, struct bytes passphrase, uint64_t *covered, struct err *err);
 
 /* The host log by itself. `since` (may be absent): a head that somebody kept, which must be its beginning. */
 struct log_verification {

@@ -5,14 +5,16 @@
 #pragma once
 
 #include "base/ring.h"
+#include "ledger/host_key.h"
 
 struct scribe_config {
-	const char *home;    /* state folder */
-	const char *run;     /* run id */
-	const char *name;    /* or NULL */
-	struct ring *ring;   /* from the monitor */
-	int lifeline;        /* read end of a pipe whose other end only the monitor holds; 0: none */
-	int guardian_socket; /* SOCK_SEQPACKET; messages store_ready, store_failed, close_run, run_closed */
+	const char *home;              /* state folder */
+	const char *run;               /* run id */
+	const char *name;              /* or NULL */
+	struct passphrase *passphrase; /* of a sealed host key, wiped when it was used; or NULL */
+	struct ring *ring;             /* from the monitor */
+	int lifeline;                  /* read end of a pipe whose other end only the monitor holds; 0: none */
+	int guardian_socket;           /* SOCK_SEQPACKET; messages store_ready, store_failed, close_run, run_closed */
 };
 
 /*

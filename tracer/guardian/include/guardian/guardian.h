@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/redact.h"
+#include "ledger/host_key.h"
 #include "ledger/record.h"
 #include "ledger/store.h"
 #include "os/table.h"
@@ -25,6 +26,7 @@ struct guardian_config {
 	enum results results;
 	bool wait_main; /* return when the command itself has ended */
 	bool hash_images, io_uring_allowed;
+	struct passphrase *passphrase;   /* of a sealed host key, wiped when the scribe has it; or NULL */
 	const struct redactor *redactor; /* of what is recorded */
 	const char *const *patterns;     /* of the user, that it has */
 	size_t pattern_count;
