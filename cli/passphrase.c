@@ -82,7 +82,7 @@ bool passphrase_ask(const char *home, const struct passphrase_source *source, st
 
 bool passphrase_choose(const struct passphrase_source *source, struct passphrase *out, struct err *err)
 {
-	struct passphrase again;
+	struct passphrase again = {.present = false};
 
 	*out = (struct passphrase){.present = false};
 	if (source->given)
