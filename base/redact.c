@@ -49,6 +49,7 @@ enum { MATCH_LIMIT = 100000, DEPTH_LIMIT = 1000, HEAP_LIMIT_KIB = 1024 };
 struct redactor {
 	uint8_t alphabets[256];   /* of which alphabets a byte is */
 	uint8_t pairs[65536 / 8]; /* two bytes with which an anchor may begin */
+	uint64_t rows[256];       /* by the first byte: the rows whose anchors may begin with it */
 	pcre2_code **patterns;
 	size_t pattern_count;
 	pcre2_match_context *limits;
@@ -100,9 +101,13 @@ static void note_anchor(struct redactor *redactor, const struct secret *secret)
 {
 	unsigned first = (unsigned char)secret->anchor[0], second = (unsigned char)secret->anchor[1];
 
+	const uint64_t bit = UINT64_C(1) << (secret - secrets);
+
 	note_pair(redactor, first, second);
+	redactor->rows[first] |= bit;
 	if (secret->form != FORM_value)
 		return;
+	redactor->rows[upper(first)] |= bit;
 	note_pair(redactor, upper(first), second);
 	note_pair(redactor, first, upper(second));
 	note_pair(redactor, upper(first), upper(second));
@@ -313,10 +318,12 @@ static bool find_option(const struct redactor *redactor, struct bytes text, size
 static int secret_at(const struct redactor *redactor, struct bytes text, size_t at, enum redact_as as,
 		     struct part *part)
 {
-	for (int i = 0; i < SECRETS; i++)
+	for (uint64_t rows = redactor->rows[(unsigned char)text.data[at]]; rows != 0; rows &= rows - 1) {
+		int i = __builtin_ctzll(rows);
 		if ((secrets[i].form != FORM_value || as == REDACT_ARGUMENT) && anchored(&secrets[i], text, at) &&
 		    find_secret(redactor, &secrets[i], text, at, part))
 			return i;
+	}
 	return as == REDACT_ARGUMENT && find_option(redactor, text, at, part) ? SECRETS : -1;
 }
 

@@ -32,7 +32,7 @@ static void replace(struct withholder *withholder, struct bytes *value)
 
 static void name(struct withholder *withholder, struct bytes *value)
 {
-	if (redact(withholder->redactor, *value, REDACT_NAME, &withholder->text, &withholder->what))
+	if (value->data && redact(withholder->redactor, *value, REDACT_NAME, &withholder->text, &withholder->what))
 		replace(withholder, value);
 }
 
