@@ -13,6 +13,12 @@ struct cursor {
 
 static bool check_value(struct cursor *cursor);
 
+/* Absent text is empty: to a pointer that is none nothing may be added, not even nothing. */
+static struct cursor over(struct bytes text)
+{
+	return text.data ? (struct cursor){text.data, text.data + text.size, 0} : (struct cursor){"", "", 0};
+}
+
 static bool take(struct cursor *cursor, char c)
 {
 	if (cursor->at == cursor->end || *cursor->at != c)
@@ -204,14 +210,14 @@ static bool check_value(struct cursor *cursor)
 
 bool jcs_is_canonical(struct bytes document)
 {
-	struct cursor cursor = {document.data, document.data + document.size, 0};
+	struct cursor cursor = over(document);
 
 	return document.size > 0 && check_value(&cursor) && cursor.at == cursor.end;
 }
 
 struct bytes jcs_member(struct bytes document, const char *key)
 {
-	struct cursor cursor = {document.data, document.data + document.size, 0};
+	struct cursor cursor = over(document);
 	struct bytes name;
 
 	if (document.size == 0 || !take(&cursor, '{'))
@@ -230,7 +236,7 @@ struct bytes jcs_member(struct bytes document, const char *key)
 
 bool jcs_string(struct bytes value, struct buf *out)
 {
-	struct cursor cursor = {value.data, value.data + value.size, 0};
+	struct cursor cursor = over(value);
 	struct bytes text;
 
 	if (value.size == 0 || !check_string(&cursor, &text) || cursor.at != cursor.end)
@@ -249,7 +255,7 @@ bool jcs_string(struct bytes value, struct buf *out)
 
 bool jcs_element(struct bytes *rest, struct bytes *out)
 {
-	struct cursor cursor = {rest->data, rest->data + rest->size, 0};
+	struct cursor cursor = over(*rest);
 
 	if (rest->size == 0 || (!take(&cursor, '[') && !take(&cursor, ',')))
 		return false;
@@ -257,6 +263,21 @@ bool jcs_element(struct bytes *rest, struct bytes *out)
 	if (!check_value(&cursor))
 		return false;
 	*out = (struct bytes){start, (size_t)(cursor.at - start)};
+	*rest = (struct bytes){cursor.at, (size_t)(cursor.end - cursor.at)};
+	return true;
+}
+
+bool jcs_pair(struct bytes *rest, struct bytes *key, struct bytes *value)
+{
+	struct cursor cursor = over(*rest);
+
+	if (rest->size == 0 || (!take(&cursor, '{') && !take(&cursor, ',')) || !check_string(&cursor, key) ||
+	    !take(&cursor, ':'))
+		return false;
+	const char *start = cursor.at;
+	if (!check_value(&cursor))
+		return false;
+	*value = (struct bytes){start, (size_t)(cursor.at - start)};
 	*rest = (struct bytes){cursor.at, (size_t)(cursor.end - cursor.at)};
 	return true;
 }

@@ -10,45 +10,74 @@
 #include "passphrase.h"
 #include "render.h"
 
-/* The records may be a bundle's; the key is this host's. */
-static bool write_attestation(const struct named_run *named, const char *output, const struct passphrase_source *source,
-			      struct err *err)
-{
-	char home[PATH_MAX];
-	struct passphrase passphrase = {.present = false};
-	struct attestation_request request = {
-	    .home = named->home, .run = named->id, .key_home = named->is_bundle ? home : named->home};
-	bool good =
-	    store_home(home, sizeof(home), false, err) && passphrase_ask(request.key_home, source, &passphrase, err);
+struct wishes {
+	const char *output, *format;
+	struct option_texts patterns;
+	struct passphrase_source passphrase;
+};
 
-	request.passphrase = passphrase_bytes(&passphrase);
-	good = good && attestation_write(&request, output, err);
+/* What the host signs. The records may be a bundle's; the key is this host's. */
+static bool export_signed(const struct wishes *wishes, struct export_request *request, struct err *err)
+{
+	struct passphrase passphrase = {.present = false};
+	bool good = passphrase_ask(request->key_home, &wishes->passphrase, &passphrase, err);
+
+	request->passphrase = passphrase_bytes(&passphrase);
+	good = good && (request->redactor ? bundle_write(request, wishes->output, err)
+					  : attestation_write(request, wishes->output, err));
+	request->passphrase = BYTES_NONE;
 	passphrase_wipe(&passphrase);
 	return good;
 }
 
+static bool export_run(const struct wishes *wishes, const struct named_run *named, const struct redactor *redactor,
+		       struct err *err)
+{
+	char home[PATH_MAX];
+	struct export_request request = {.home = named->home,
+					 .run = named->id,
+					 .key_home = named->is_bundle ? home : named->home,
+					 .redactor = redactor};
+
+	if (named->is_bundle && named->bundle.redaction) {
+		err_set(err, 0, "export: what was withheld from this bundle is vouched for in the bundle alone");
+		return err_hint(err, "export the run itself, on the host that recorded it");
+	}
+	if (named->is_bundle && !store_home(home, sizeof(home), false, err))
+		return false;
+	return redactor || strcmp(wishes->format, "intoto") == 0 ? export_signed(wishes, &request, err)
+								 : bundle_write(&request, wishes->output, err);
+}
+
 static int run_export(int argc, char **argv)
 {
-	const char *output = NULL, *format = "bundle";
+	struct wishes wishes = {.format = "bundle"};
 	struct arguments rest = {.least = 1, .most = 1};
 	struct named_run named;
+	struct redactor *redactor = NULL;
 	struct err err = {.number = 0};
 	int status;
-	struct passphrase_source source = {.given = false};
 	const struct option_row rows[] = {
-	    {.name = "format", .text = &format}, {.name = "output", .text = &output}, PASSPHRASE_OPTION(source)};
+	    {.name = "format", .text = &wishes.format},
+	    {.name = "output", .text = &wishes.output},
+	    {.name = "redact", .texts = &wishes.patterns},
+	    PASSPHRASE_OPTION(wishes.passphrase),
+	};
 
-	if (!options_parse(&command_export, argc, argv, rows, 3, &rest, &status))
+	if (!options_parse(&command_export, argc, argv, rows, sizeof(rows) / sizeof(rows[0]), &rest, &status))
 		return status;
-	if (!output)
-		return options_mistake(&command_export, "--output FILE is needed", "options");
-	bool intoto = strcmp(format, "intoto") == 0;
-	if (!intoto && strcmp(format, "bundle") != 0)
-		return options_mistake(&command_export, "--format: bundle or intoto", format);
-	bool good =
-	    named_run(rest.items[0], &named, NULL, &err) && (intoto ? write_attestation(&named, output, &source, &err)
-								    : bundle_write(named.home, named.id, output, &err));
+	if (!wishes.output)
+		return options_mistake(&command_export, "--output FILE is needed", NULL);
+	bool intoto = strcmp(wishes.format, "intoto") == 0;
+	if (!intoto && strcmp(wishes.format, "bundle") != 0)
+		return options_mistake(&command_export, "--format takes bundle or intoto", wishes.format);
+	if (intoto && wishes.patterns.count > 0)
+		return options_mistake(&command_export, "--redact is for bundles", NULL);
+	if (wishes.patterns.count > 0 && !(redactor = redactor_new(wishes.patterns.items, wishes.patterns.count, &err)))
+		return options_mistake(&command_export, err.text, "--redact");
+	bool good = named_run(rest.items[0], &named, NULL, &err) && export_run(&wishes, &named, redactor, &err);
 	named_release(&named);
+	redactor_free(redactor);
 	return good ? EXIT_OK : render_error(&err);
 }
 
@@ -74,13 +103,16 @@ static int run_import(int argc, char **argv)
 
 const struct command command_export = {
     .name = "export",
-    .usage = "export RUN --output FILE [--format bundle|intoto]",
+    .usage = "export RUN --output FILE [--format bundle|intoto] [--redact REGEX]...",
     .help = "Write a sealed run into one file, which can be checked anywhere.\n\n"
 	    "  --output FILE   where to; it must not exist yet; - is standard output\n"
 	    "  --format F      bundle (default): the run as it was sealed, its seal, and what the\n"
 	    "                  host log says of it (FILE.assure by custom); intoto: what the host\n"
 	    "                  states of the run and of the files that came of it, without the\n"
-	    "                  records, as in-toto attestations (FILE.intoto.jsonl by custom)\n\n"
+	    "                  records, as in-toto attestations (FILE.intoto.jsonl by custom)\n"
+	    "  --redact REGEX  in the bundle what matches is withheld, besides what looks like a\n"
+	    "                  secret; repeatable. What was withheld nobody can check any more: the\n"
+	    "                  host's key vouches for what is shown, and verify says so\n\n"
 	    "`assure verify FILE` checks both. Attestations are signed anew by the host's key, as\n"
 	    "they say; the digest of a file is stated when it can be shown that the file has not\n"
 	    "been changed since the run ended.\n",

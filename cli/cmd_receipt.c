@@ -28,11 +28,11 @@ static int run(int argc, char **argv)
 	if (!certificate && !text_decimal_parse(bytes_of(rest.items[1]), &seq))
 		return options_mistake(&command_receipt, "a seq is a number", rest.items[1]);
 	CLEANUP_BUF struct buf out = {.limit = 1 << 20};
-	if (!named_run(rest.items[0], &named, NULL, &err) ||
-	    !(certificate ? receipt_certificate(named.home, named.id, &out, &err)
-			  : receipt_make(named.home, named.id, seq, &out, &err)))
-		return render_error(&err);
-	return render_out(stdout, &out);
+	bool good = named_run(rest.items[0], &named, NULL, &err) &&
+		    (certificate ? receipt_certificate(named.home, named.id, &out, &err)
+				 : receipt_make(named.home, named.id, seq, &out, &err));
+	named_release(&named);
+	return good ? render_out(stdout, &out) : render_error(&err);
 }
 
 const struct command command_receipt = {

@@ -26,6 +26,7 @@ static int run(int argc, char **argv)
 		    passphrase_ask(named.home, &source, &passphrase, &err) &&
 		    verify_recover(named.home, named.id, passphrase_bytes(&passphrase), &covered, &err);
 	passphrase_wipe(&passphrase);
+	named_release(&named);
 	if (!good)
 		return render_error(&err);
 	CLEANUP_BUF struct buf out = {.limit = 4096};

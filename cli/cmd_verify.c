@@ -42,6 +42,8 @@ static void write_json(const struct verification *found, struct buf *out)
 		json_text(&json, "key_exposed", found->exposed);
 	json_uint(&json, "records", found->records);
 	json_bool(&json, "recovered", found->recovered);
+	if (found->is_redacted)
+		json_uint(&json, "redacted", found->redacted);
 	json_word(&json, "root", buf_bytes(&root));
 	json_bytes(&json, "run", found->run[0] ? bytes_of(found->run) : BYTES_NONE);
 	json_text(&json, "schema", "assure.verify/1");
@@ -83,7 +85,7 @@ static void show_attested(const struct verification *found, struct buf *out)
 	buf_append_text(out, found->files == 1 ? " whose content" : " whose contents");
 	buf_append_text(out, " when the run ended it states; compare with sha256sum\n");
 	row(out, "limit");
-	buf_append_text(out, "it was signed after the seal, by the host's key (" ATTESTATION_SIGNED ")\n");
+	buf_append_text(out, "it was signed after the seal, by the host's key (" EXPORT_SIGNED ")\n");
 	row(out, "limit");
 	buf_append_text(out, "the records are not in it: that they are what was sealed, only the run's\n"
 			     "           bundle shows\n");
@@ -130,6 +132,12 @@ static void show_limits(const struct verification *found, struct buf *out)
 	if (strcmp(found->class, "verifiable") == 0) {
 		row(out, "limit");
 		buf_append_text(out, "the tree began as root, which could pass for its witness\n");
+	}
+	if (found->is_redacted) {
+		row(out, "limit");
+		render_counted(out, found->redacted, "record", "records");
+		buf_append_text(out, " redacted by the exporter: their content is vouched for by the host\n"
+				     "           key alone (" EXPORT_SIGNED ")\n");
 	}
 	if (!found->in_log) {
 		row(out, "limit");
@@ -212,6 +220,8 @@ static int run(int argc, char **argv)
 	request.run = named.id;
 	if (named.is_bundle)
 		request.log = (struct bytes){named.bundle.log, named.bundle.log_size};
+	if (named.is_bundle)
+		request.redaction = (struct bytes){named.bundle.redaction, named.bundle.redaction_size};
 	else
 		request.home = named.home;
 	verify_run(&request, &found);

@@ -58,6 +58,10 @@ static bool take_value(const struct option_row *row, const char *value)
 		*row->flag = true;
 	else if (row->text)
 		*row->text = value;
+	else if (row->texts && row->texts->count < OPTION_TEXTS_LIMIT)
+		row->texts->items[row->texts->count++] = value;
+	else if (row->texts)
+		return false;
 	else if (row->number)
 		return parse_quantity(value, "", seconds, row->number);
 	else if (row->seconds)

@@ -10,15 +10,23 @@
 
 #include "command.h"
 
+/* The values of an option that may be given more than once. */
+enum { OPTION_TEXTS_LIMIT = 64 };
+struct option_texts {
+	const char *items[OPTION_TEXTS_LIMIT];
+	size_t count;
+};
+
 /* One long option; exactly one of the destinations is set. */
 struct option_row {
 	const char *name;
 	bool *flag;
 	const char **text;
-	uint64_t *number;  /* plain decimal */
-	uint64_t *seconds; /* with s, m, h, d, w */
-	uint64_t *size;    /* bytes, with K, M, G, T */
-	bool *given;       /* set when the option was there; may be NULL */
+	struct option_texts *texts; /* each time that it is given */
+	uint64_t *number;           /* plain decimal */
+	uint64_t *seconds;          /* with s, m, h, d, w */
+	uint64_t *size;             /* bytes, with K, M, G, T */
+	bool *given;                /* set when the option was there; may be NULL */
 };
 
 /* What is not an option. */

@@ -25,6 +25,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from verifier.attestation import is_attestation, verify_attestation  # noqa: E402
 from verifier.bundle import bundle_parts  # noqa: E402
+from verifier.dsse import MOST_ENVELOPE  # noqa: E402
 from verifier.encoding import fingerprint, from_base64  # noqa: E402
 from verifier.faults import (FINGERPRINT, INCOMPLETE, INTACT, MOST_EXTRACT, MOST_NOTE, RUN_NAME, TAMPERED,  # noqa: E402
                              UNNAMED, UNREADABLE, VERDICTS, Fault, Unreadable, require)
@@ -46,7 +47,8 @@ def verify(path, log, given):
             store, seal = parts["run.sqlite"], parts["seal"]
         if not isinstance(name, str) or not RUN_NAME.fullmatch(name):
             raise Unreadable(f"{name!r} is not the name of a run")
-        run = Run(store, small(seal, MOST_NOTE) if os.path.lexists(seal) else None, name)
+        redaction = small(parts["redaction"], MOST_ENVELOPE) if "redaction" in parts else None
+        run = Run(store, small(seal, MOST_NOTE) if os.path.lexists(seal) else None, name, redaction)
         run.check()
         keys, entries, own = {}, [], fingerprint(run.host)
         if log:
@@ -62,7 +64,8 @@ def verify(path, log, given):
     return UNNAMED if own not in (given or keys) else status, {
         "run": name, "host_key": own, "host": sorted(run.hosts)[0], "records": run.tree.size, "effects": run.effects,
         "covered": run.seal.size if run.seal else run.covered, "complete": run.complete, "sealed": bool(run.seal),
-        "recovered": run.recovered is not None, "in_log": bool(entries), "store_covered": run.digest is not None,
+        "recovered": run.recovered is not None, "in_log": bool(entries), "store_covered": bool(run.digest or redaction),
+        "redacted": run.redaction and run.redaction.count,
         "key_exposed": run.first.get("key_exposed"), "class": run.first.get("class"),
         "root": base64.b64encode(run.tree.root()).decode()}
 

@@ -13,8 +13,7 @@
 #include "base/fd.h"
 #include "base/note.h"
 #include "base/text.h"
-#include "ledger/host_key.h"
-#include "ledger/host_log.h"
+#include "export_state.h"
 #include "ledger/receipt.h"
 #include "verify_state.h"
 
@@ -29,7 +28,7 @@ static const char *const not_proven[] = {
 };
 
 struct attestation {
-	const struct attestation_request *request;
+	const struct export_request *request;
 	struct verification found;
 	struct trace trace;
 	struct produced_counts files;
@@ -115,7 +114,7 @@ static void write_monitor(struct json *json, const struct attestation *attestati
 	write_left_out(json, &attestation->trace);
 	json_value(json, "lens", jcs_member(first, "lens"));
 	json_value(json, "results", jcs_member(first, "results"));
-	json_text(json, "signed", ATTESTATION_SIGNED);
+	json_text(json, "signed", EXPORT_SIGNED);
 	json_bool(json, "synchronous", true);
 	json_end_object(json);
 	json_text(json, "type", "assure:monitor/v1");
@@ -222,7 +221,7 @@ static void write_evidence(struct json *json, const struct attestation *attestat
 	json_text(json, "run", found->run);
 	json_text(json, "schema", EVIDENCE_SCHEMA);
 	json_bytes(json, "seal", buf_bytes(&attestation->seal));
-	json_text(json, "signed", ATTESTATION_SIGNED);
+	json_text(json, "signed", EXPORT_SIGNED);
 	json_value(json, "version", jcs_member(buf_bytes(&trace->first), "version"));
 }
 
@@ -232,15 +231,9 @@ static bool sign_statement(const struct attestation *attestation, const char *ty
 			   void (*write)(struct json *json, const struct attestation *attestation),
 			   const struct ed25519_secret *host, struct buf *out, struct err *err)
 {
-	CLEANUP_BUF struct buf payload = {.limit = ATTESTATION_PAYLOAD_SIZE}, id = {.limit = 256};
-	char name[HOST_NAME_SIZE];
-	struct note_key key = {.algorithm = NOTE_ED25519, .key = *ed25519_public(host)};
+	CLEANUP_BUF struct buf payload = {.limit = ATTESTATION_PAYLOAD_SIZE};
 	struct json json;
 
-	if (!host_name_of(&key.key, name))
-		return err_set(err, 0, "%s: cannot hash", what);
-	key.name = bytes_of(name);
-	note_key_format(&key, &id);
 	json_start(&json, &payload);
 	json_begin_object(&json, NULL);
 	json_text(&json, "_type", STATEMENT_TYPE);
@@ -252,31 +245,17 @@ static bool sign_statement(const struct attestation *attestation, const char *ty
 	json_end_object(&json);
 	if (payload.failed)
 		return err_set(err, 0, "%s: it would be too large", what);
-	if (!dsse_sign(BYTES(STATEMENT_MEDIA_TYPE), buf_bytes(&payload), buf_bytes(&id), host, out, err))
-		return false;
-	buf_append_char(out, '\n');
-	return !out->failed || err_set(err, ENOMEM, "%s", what);
+	return export_sign(STATEMENT_MEDIA_TYPE, buf_bytes(&payload), host, out, err);
 }
 
-/* The run must be what was sealed: nobody should sign what does not verify. */
-static bool check_run(struct attestation *attestation, struct err *err)
+/* What was signed when the run was closed. */
+static bool take_seal(struct attestation *attestation, struct err *err)
 {
+	const struct export_request *request = attestation->request;
 	char folder[STORE_PATH_SIZE];
-	const struct attestation_request *request = attestation->request;
 
 	if (!run_folder(request->home, request->run, folder, sizeof(folder)))
 		return err_set(err, ENAMETOOLONG, "%s", what);
-	const struct verify_request asked = {.folder = folder, .run = request->run, .home = request->home};
-	verify_run(&asked, &attestation->found);
-	const struct verification *found = &attestation->found;
-	if (found->verdict == VERDICT_TAMPERED || found->verdict == VERDICT_UNREADABLE) {
-		err_set(err, 0, "%s: the run cannot be vouched for: %s", what, found->why);
-		return err_hint(err, "see what is wrong with it: assure verify %s", request->run);
-	}
-	if (!found->sealed) {
-		err_set(err, 0, "%s: only a sealed run can be exported", what);
-		return err_hint(err, "close it first: assure recover %s", request->run);
-	}
 	int directory CLEANUP_FD = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char text[NOTE_SIZE_LIMIT];
 	ssize_t size = fd_read_file(directory, STORE_SEAL, text, sizeof(text));
@@ -291,16 +270,13 @@ static bool check_run(struct attestation *attestation, struct err *err)
 
 static bool make(struct attestation *attestation, struct buf *out, struct err *err)
 {
-	const struct attestation_request *request = attestation->request;
+	const struct export_request *request = attestation->request;
 
-	if (!check_run(attestation, err))
+	if (!export_check(request, what, &attestation->found, err) || !take_seal(attestation, err))
 		return false;
-	struct ed25519_secret *host =
-	    host_key_load_named(request->key_home, attestation->found.host_key, request->passphrase, err);
-	if (!host) {
-		err_context(err, "%s: it is signed by the key of the host that recorded the run", what);
+	struct ed25519_secret *host = export_key(request, what, &attestation->found, err);
+	if (!host)
 		return false;
-	}
 	bool good = trace_read(request->home, request->run, &attestation->trace, err);
 	if (good && attestation->trace.records != attestation->found.records)
 		good = err_set(err, 0, "%s: the run was changed while it was read", what);
@@ -312,7 +288,7 @@ static bool make(struct attestation *attestation, struct buf *out, struct err *e
 	return good;
 }
 
-bool attestation_write(const struct attestation_request *request, const char *path, struct err *err)
+bool attestation_write(const struct export_request *request, const char *path, struct err *err)
 {
 	CLEANUP_BUF struct buf text = {.limit = 2 * DSSE_SIZE_LIMIT};
 	struct attestation attestation = {.request = request,

@@ -46,18 +46,17 @@ static struct bytes unquoted(struct bytes value)
 	return value.size < 2 ? BYTES_NONE : (struct bytes){value.data + 1, value.size - 2};
 }
 
-/* {"name":…,"sha256":…,"size":N}; `rest` goes on behind it. */
-static bool take_part(struct bytes *rest, const char *name, struct part *out)
+static bool is_part(struct bytes object, enum bundle_part which)
 {
-	const char *end = memchr(rest->data, '}', rest->size);
-	struct bytes one = {rest->data, end ? (size_t)(end + 1 - rest->data) : 0};
+	return bytes_equal(unquoted(jcs_member(object, "name")), bytes_of(bundle_part_name(which)));
+}
 
-	if (!end || !bytes_equal(unquoted(jcs_member(one, "name")), bytes_of(name)) ||
-	    !digest_parse(unquoted(jcs_member(one, "sha256")), &out->digest) ||
-	    !text_decimal_parse(jcs_member(one, "size"), &out->size))
-		return false;
-	*rest = (struct bytes){rest->data + one.size, rest->size - one.size};
-	return true;
+/* {"name":…,"sha256":…,"size":N} */
+static bool take_part(struct bytes object, enum bundle_part which, struct part *out)
+{
+	out->which = which;
+	return digest_parse(unquoted(jcs_member(object, "sha256")), &out->digest) &&
+	       text_decimal_parse(jcs_member(object, "size"), &out->size);
 }
 
 static bool parse_header(struct bytes text, struct header *out)
@@ -69,20 +68,19 @@ static bool parse_header(struct bytes text, struct header *out)
 		return false;
 	memcpy(out->run, run.data, run.size);
 	out->run[run.size] = '\0';
-	struct bytes rest = {parts.data + 1, parts.size - 1};
-	do {
-		if (out->count == BUNDLE_PARTS ||
-		    !take_part(&rest, bundle_part_name(out->count), &out->parts[out->count]))
+	struct bytes rest = parts, one;
+	unsigned which = 0;
+	while (jcs_element(&rest, &one)) {
+		/* In their order; the first two are always there. */
+		while (which < BUNDLE_PARTS && !is_part(one, (enum bundle_part)which))
+			which++;
+		if (which == BUNDLE_PARTS || !take_part(one, (enum bundle_part)which++, &out->parts[out->count++]))
 			return false;
-		out->count++;
-		bool more = rest.size > 0 && rest.data[0] == ',';
-		if (!more)
-			break;
-		rest = (struct bytes){rest.data + 1, rest.size - 1};
-	} while (true);
+	}
 	CLEANUP_BUF struct buf again = {.limit = BUNDLE_HEADER_LIMIT};
 	bundle_header(&again, out->run, out->parts, out->count);
-	return out->count >= 2 && bytes_equal(buf_bytes(&again), text) && store_is_run_id(out->run);
+	return out->count >= 2 && out->parts[1].which == BUNDLE_SEAL && bytes_equal(buf_bytes(&again), text) &&
+	       store_is_run_id(out->run);
 }
 
 static bool read_header(int fd, struct header *out, struct err *err)
@@ -91,9 +89,9 @@ static bool read_header(int fd, struct header *out, struct err *err)
 	ssize_t size = pread(fd, text, sizeof(text), 0);
 	const char *end = size > 0 ? memchr(text, '\n', (size_t)size) : NULL;
 
+	*out = (struct header){.count = 0};
 	if (size < 0)
 		return err_set(err, errno, "%s", what);
-	*out = (struct header){.count = 0};
 	if (!end || !parse_header((struct bytes){text, (size_t)(end - text)}, out))
 		return malformed("its first line is not that of a bundle", err);
 	out->size = (size_t)(end - text) + 1;
@@ -144,6 +142,16 @@ static bool unpack_file(int from, const char *folder, const char *name, const st
 	return copy_part(from, fd, NULL, part, hasher, err);
 }
 
+static bool unpack_text(int from, const struct part *part, size_t limit, char **out, size_t *size,
+			struct hasher *hasher, struct err *err)
+{
+	if (part->size > limit)
+		return malformed("a part of it is too long", err);
+	*out = malloc(part->size + 1);
+	*size = part->size;
+	return (*out || err_set(err, ENOMEM, "%s", what)) && copy_part(from, -1, *out, part, hasher, err);
+}
+
 static bool unpack(int fd, const struct header *header, struct bundle *out, struct err *err)
 {
 	struct hasher *hasher = hasher_new(err);
@@ -151,32 +159,36 @@ static bool unpack(int fd, const struct header *header, struct bundle *out, stru
 	bool good = hasher && unpack_file(fd, out->folder, STORE_FILE, &header->parts[0], hasher, err) &&
 		    unpack_file(fd, out->folder, STORE_SEAL, &header->parts[1], hasher, err);
 
-	if (good && header->count > 2) {
-		const struct part *log = &header->parts[2];
-		good = log->size <= BUNDLE_LOG_LIMIT || malformed("its part `log` is too long", err);
-		out->log = good ? malloc(log->size + 1) : NULL;
-		out->log_size = log->size;
-		good = good && (out->log || err_set(err, ENOMEM, "%s", what)) &&
-		       copy_part(fd, -1, out->log, log, hasher, err);
-	}
+	for (size_t i = 2; good && i < header->count; i++)
+		good =
+		    header->parts[i].which == BUNDLE_LOG
+			? unpack_text(fd, &header->parts[i], BUNDLE_LOG_LIMIT, &out->log, &out->log_size, hasher, err)
+			: unpack_text(fd, &header->parts[i], BUNDLE_REDACTION_LIMIT, &out->redaction,
+				      &out->redaction_size, hasher, err);
 	if (good && read(fd, &byte, 1) != 0)
 		good = malformed("something stands behind its last part", err);
 	hasher_free(hasher);
 	return good;
 }
 
-static bool make_place(struct bundle *out, struct err *err)
+bool stage_make(char *out, size_t size, struct err *err)
 {
 	const char *place = getenv("TMPDIR");
+	int used = snprintf(out, size, "%s/assure-bundle-XXXXXX", place && place[0] == '/' ? place : "/tmp");
+
+	if (used > 0 && (size_t)used < size && mkdtemp(out))
+		return true;
+	err_set(err, errno, "%s: a place for its parts: %s", what, out);
+	out[0] = '\0';
+	return false;
+}
+
+static bool make_place(struct bundle *out, struct err *err)
+{
 	char runs[STORE_PATH_SIZE];
 
-	int size = snprintf(out->home, sizeof(out->home), "%s/assure-bundle-XXXXXX",
-			    place && place[0] == '/' ? place : "/tmp");
-	if (size < 0 || (size_t)size >= sizeof(out->home) || !mkdtemp(out->home)) {
-		err_set(err, errno, "%s: a place to unpack it: %s", what, out->home);
-		out->home[0] = '\0';
+	if (!stage_make(out->home, sizeof(out->home), err))
 		return false;
-	}
 	if (!store_path(runs, err, out->home, "runs", NULL) ||
 	    !run_folder(out->home, out->run, out->folder, sizeof(out->folder)))
 		return false;
@@ -212,7 +224,8 @@ void bundle_close(struct bundle *bundle)
 	char runs[STORE_PATH_SIZE];
 
 	free(bundle->log);
-	bundle->log = NULL;
+	free(bundle->redaction);
+	bundle->log = bundle->redaction = NULL;
 	if (!bundle->home[0])
 		return;
 	if (bundle->folder[0])
@@ -228,6 +241,10 @@ bool bundle_import(const struct bundle *bundle, const char *home, struct err *er
 	static const char *const files[] = {STORE_FILE, STORE_SEAL};
 	char to[STORE_PATH_SIZE], runs[STORE_PATH_SIZE], path[STORE_PATH_SIZE];
 
+	if (bundle->redaction) {
+		err_set(err, 0, "import: what was withheld from this bundle is vouched for in the bundle alone");
+		return err_hint(err, "read it where it is: assure show FILE");
+	}
 	if (!store_path(runs, err, home, "runs", NULL) || !store_path(to, err, runs, bundle->run, NULL))
 		return false;
 	if (mkdir(runs, 0700) != 0 && errno != EEXIST)

@@ -10,14 +10,15 @@
 #include "base/note.h"
 #include "base/text.h"
 #include "bundle_state.h"
+#include "export_state.h"
 
 static const char what[] = "export";
 
-const char *bundle_part_name(size_t part)
+const char *bundle_part_name(enum bundle_part part)
 {
-	static const char *const names[BUNDLE_PARTS] = {"run.sqlite", "seal", "log"};
+	static const char *const names[BUNDLE_PARTS] = {"run.sqlite", "seal", "log", "redaction"};
 
-	return part < BUNDLE_PARTS ? names[part] : "";
+	return (unsigned)part < BUNDLE_PARTS ? names[part] : "";
 }
 
 void bundle_header(struct buf *out, const char *run, const struct part *parts, size_t count)
@@ -31,7 +32,7 @@ void bundle_header(struct buf *out, const char *run, const struct part *parts, s
 		char digest[DIGEST_TEXT_SIZE];
 		digest_text(&parts[i].digest, digest);
 		json_begin_object(&json, NULL);
-		json_text(&json, "name", bundle_part_name(i));
+		json_text(&json, "name", bundle_part_name(parts[i].which));
 		json_text(&json, "sha256", digest);
 		json_uint(&json, "size", parts[i].size);
 		json_end_object(&json);
@@ -159,7 +160,17 @@ static bool extract_log(const char *home, const char *run, struct buf *out)
 	return good;
 }
 
-/* ---- the file ---- */
+/* ---- the parts ---- */
+
+/* What goes into a bundle, and where from. */
+struct bundling {
+	const struct export_request *request;
+	struct part parts[BUNDLE_PARTS];
+	size_t count;
+	int store, seal;             /* owned */
+	struct buf log, redaction;   /* owned */
+	char stage[STORE_PATH_SIZE]; /* the folder of a store that was written anew; empty without one */
+};
 
 static int open_part(const char *folder, const char *name, struct part *part, struct err *err)
 {
@@ -177,52 +188,110 @@ static int open_part(const char *folder, const char *name, struct part *part, st
 	return fd_steal(&fd);
 }
 
-static bool write_all(int out, const struct buf *header, int store, int seal, const struct buf *log, struct err *err)
+static bool add_text(struct bundling *bundling, enum bundle_part which, const struct buf *text, struct err *err)
 {
-	return (fd_write_full(out, header->data, header->size) && fd_copy(store, out) && fd_copy(seal, out) &&
-		(log->size == 0 || fd_write_full(out, log->data, log->size))) ||
+	struct part *part = &bundling->parts[bundling->count++];
+
+	*part = (struct part){.which = which, .size = text->size};
+	return digest_of(buf_bytes(text), &part->digest) || err_set(err, 0, "%s: cannot hash", what);
+}
+
+/* A copy of the store without what is withheld, and what is signed of it. */
+static bool redact_parts(struct bundling *bundling, struct err *err)
+{
+	const struct export_request *request = bundling->request;
+	struct redaction redaction = {.count = 0};
+	struct verification found;
+	char path[STORE_PATH_SIZE];
+
+	if (!export_check(request, what, &found, err))
+		return false;
+	struct ed25519_secret *host = export_key(request, what, &found, err);
+	redaction.root = found.root;
+	redaction.size = found.records;
+	bool good = host && stage_make(bundling->stage, sizeof(bundling->stage), err) &&
+		    store_path(path, err, bundling->stage, STORE_FILE, NULL) &&
+		    redact_store(request, path, &redaction, err) &&
+		    redact_sign(request->run, &redaction, host, &bundling->redaction, err);
+	buf_free(&redaction.records);
+	ed25519_free(host);
+	return good;
+}
+
+static bool collect(struct bundling *bundling, struct err *err)
+{
+	const struct export_request *request = bundling->request;
+	char folder[STORE_PATH_SIZE];
+
+	if (!run_folder(request->home, request->run, folder, sizeof(folder)))
+		return err_set(err, ENAMETOOLONG, "%s", what);
+	if (request->redactor && !redact_parts(bundling, err))
+		return false;
+	bundling->count = 2;
+	bundling->parts[1].which = BUNDLE_SEAL;
+	bundling->seal = open_part(folder, STORE_SEAL, &bundling->parts[1], err);
+	bundling->store = bundling->seal < 0 ? -1
+					     : open_part(request->redactor ? bundling->stage : folder, STORE_FILE,
+							 &bundling->parts[0], err);
+	if (bundling->store < 0) {
+		if (err && err->number == ENOENT)
+			err_hint(err, "only a sealed run can be exported; close it first: assure recover %s",
+				 request->run);
+		return false;
+	}
+	if (!extract_log(request->home, request->run, &bundling->log))
+		buf_reset(&bundling->log);
+	else if (!add_text(bundling, BUNDLE_LOG, &bundling->log, err))
+		return false;
+	if (request->redactor && bundling->log.size > 0 && redact_finds(request->redactor, buf_bytes(&bundling->log)))
+		return err_set(err, 0, "%s: the host log's reason matches, and it stands in what is signed", what);
+	return !request->redactor || add_text(bundling, BUNDLE_REDACTION, &bundling->redaction, err);
+}
+
+/* ---- the file ---- */
+
+static bool write_all(int out, const struct buf *header, const struct bundling *bundling, struct err *err)
+{
+	const struct buf *log = &bundling->log, *redaction = &bundling->redaction;
+
+	return (fd_write_full(out, header->data, header->size) && fd_copy(bundling->store, out) &&
+		fd_copy(bundling->seal, out) && (log->size == 0 || fd_write_full(out, log->data, log->size)) &&
+		(redaction->size == 0 || fd_write_full(out, redaction->data, redaction->size))) ||
 	       err_set(err, errno, "%s: writing", what);
 }
 
-static bool write_bundle(const char *home, const char *run, int out, struct err *err)
+static bool write_bundle(const struct export_request *request, int out, struct err *err)
 {
-	CLEANUP_BUF struct buf header = {.limit = BUNDLE_HEADER_LIMIT}, log = {.limit = BUNDLE_LOG_LIMIT};
-	struct part parts[BUNDLE_PARTS] = {{.size = 0}};
-	char folder[STORE_PATH_SIZE];
-	size_t count = 2;
+	CLEANUP_BUF struct buf header = {.limit = BUNDLE_HEADER_LIMIT};
+	struct bundling bundling = {.request = request,
+				    .store = -1,
+				    .seal = -1,
+				    .log = {.limit = BUNDLE_LOG_LIMIT},
+				    .redaction = {.limit = BUNDLE_REDACTION_LIMIT}};
+	bool good = collect(&bundling, err);
 
-	if (!run_folder(home, run, folder, sizeof(folder)))
-		return err_set(err, ENAMETOOLONG, "%s", what);
-	int store CLEANUP_FD = open_part(folder, STORE_FILE, &parts[BUNDLE_STORE], err);
-	int seal CLEANUP_FD = store < 0 ? -1 : open_part(folder, STORE_SEAL, &parts[BUNDLE_SEAL], err);
-	if (seal < 0) {
-		if (err && err->number == ENOENT)
-			err_hint(err, "only a sealed run can be exported; close it first: assure recover %s", run);
-		return false;
+	if (good) {
+		bundle_header(&header, request->run, bundling.parts, bundling.count);
+		buf_append_char(&header, '\n');
+		good = header.failed ? err_set(err, ENOMEM, "%s", what) : write_all(out, &header, &bundling, err);
 	}
-	if (extract_log(home, run, &log)) {
-		parts[BUNDLE_LOG].size = log.size;
-		if (!digest_of(buf_bytes(&log), &parts[BUNDLE_LOG].digest))
-			return err_set(err, 0, "%s: cannot hash", what);
-		count = BUNDLE_PARTS;
-	} else {
-		buf_reset(&log);
-	}
-	bundle_header(&header, run, parts, count);
-	buf_append_char(&header, '\n');
-	if (header.failed)
-		return err_set(err, ENOMEM, "%s", what);
-	return write_all(out, &header, store, seal, &log, err);
+	fd_close(&bundling.store);
+	fd_close(&bundling.seal);
+	buf_free(&bundling.log);
+	buf_free(&bundling.redaction);
+	if (bundling.stage[0])
+		(void)store_remove_folder(bundling.stage, NULL);
+	return good;
 }
 
-bool bundle_write(const char *home, const char *run, const char *path, struct err *err)
+bool bundle_write(const struct export_request *request, const char *path, struct err *err)
 {
 	if (strcmp(path, "-") == 0)
-		return write_bundle(home, run, STDOUT_FILENO, err);
+		return write_bundle(request, STDOUT_FILENO, err);
 	int out CLEANUP_FD = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (out < 0)
 		return err_set(err, errno, "%s: cannot make %s", what, path);
-	bool good = write_bundle(home, run, out, err) && (fsync(out) == 0 || err_set(err, errno, "%s: %s", what, path));
+	bool good = write_bundle(request, out, err) && (fsync(out) == 0 || err_set(err, errno, "%s: %s", what, path));
 	if (!good)
 		(void)unlink(path);
 	return good;

@@ -161,8 +161,9 @@ static void conclude(struct verifier *verifier)
 static void run_steps(struct verifier *verifier)
 {
 	static bool (*const steps[])(struct verifier *) = {
-	    verify_read_seal, open_store,     verify_tables,      verify_documents,   verify_seal_signature,
-	    verify_folder,    verify_records, verify_store_bytes, verify_against_log, verify_against_extract,
+	    verify_read_seal,      open_store,         verify_tables,          verify_documents,
+	    verify_seal_signature, verify_redaction,   verify_folder,          verify_records,
+	    verify_store_bytes,    verify_against_log, verify_against_extract,
 	};
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
@@ -191,4 +192,5 @@ void verify_run(const struct verify_request *request, struct verification *out)
 	hasher_free(verifier.hasher);
 	note_free(&verifier.seal.note);
 	buf_free(&verifier.seal.bytes);
+	buf_free(&verifier.shown.records);
 }

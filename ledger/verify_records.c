@@ -166,7 +166,13 @@ static bool take_record(struct walk *walk)
 	memcpy(stored.bytes, sqlite3_column_blob(walk->records, 3), DIGEST_SIZE);
 	if (!merkle_leaf(verifier->hasher, record, &leaf) || !merkle_append(&verifier->tree, verifier->hasher, &stored))
 		return verify_fault(verifier, VERDICT_UNREADABLE, "cannot hash");
-	if (!digest_equal(&leaf, &stored) && !walk->differs) {
+	bool differs = !digest_equal(&leaf, &stored);
+	if (verifier->shown.present) {
+		if (!verify_shown(verifier, seq, &leaf, differs))
+			return false;
+		differs = false;
+	}
+	if (differs && !walk->differs) {
 		walk->differs = true;
 		walk->first = seq;
 		walk->found = leaf;
@@ -273,7 +279,8 @@ static bool walk_all(struct walk *walk)
 	verifier->out->records = verifier->tree.size;
 	if (verifier->tree.size == 0 && !walk->more && !verifier->seal.present)
 		return verify_fault(verifier, VERDICT_INCOMPLETE, "it holds no record");
-	return check_root(walk) && check_end(walk) && verify_no_other_blobs(verifier) && verify_meta(verifier);
+	return check_root(walk) && verify_shown_root(verifier) && check_end(walk) && verify_no_other_blobs(verifier) &&
+	       verify_meta(verifier);
 }
 
 bool verify_records(struct verifier *verifier)

@@ -18,6 +18,16 @@ struct seal {
 	struct note note;    /* owned */
 };
 
+/* What the host says of a bundle in which values are withheld, and how far the walk has come in its list. */
+struct shown {
+	bool present, any, none; /* `any`: `first` and `last` are a stretch; `none`: no other follows */
+	uint64_t first, last, count, store_size;
+	struct digest root, store;
+	struct merkle tree; /* over the records as they are shown */
+	struct buf records; /* owned; `rest` lies in it */
+	struct bytes rest;
+};
+
 /* What a note from the file `seal` says; whose signature it has is not looked at. `note` is to be freed in any case. */
 bool seal_parse(struct bytes text, struct seal *out, struct err *err);
 
@@ -35,9 +45,10 @@ struct verifier {
 	char fingerprints[USE_COUNT][ED25519_FINGERPRINT_SIZE];
 	char name[256];     /* of the first record, as it is written there; empty without one */
 	struct merkle tree; /* of the stored leaves */
-	bool has_blobs;     /* the schema has a table of them */
-	uint64_t blobs;     /* that were found with the record that brought them */
-	bool of_this_host;  /* the host log that was asked knows the run and its key */
+	struct shown shown;
+	bool has_blobs;    /* the schema has a table of them */
+	uint64_t blobs;    /* that were found with the record that brought them */
+	bool of_this_host; /* the host log that was asked knows the run and its key */
 };
 
 /* Say what is wrong, once: the first fault stays. Returns false. */
@@ -70,3 +81,7 @@ bool verify_store_bytes(struct verifier *verifier);
 /* What the host log says of this run, and what a bundle brought of another. */
 bool verify_against_log(struct verifier *verifier);
 bool verify_against_extract(struct verifier *verifier);
+/* What the host says that was redacted; one record of that, which differs from its leaf or does not; and all of them. */
+bool verify_redaction(struct verifier *verifier);
+bool verify_shown(struct verifier *verifier, uint64_t seq, const struct digest *leaf, bool differs);
+bool verify_shown_root(struct verifier *verifier);

@@ -41,7 +41,7 @@ _assure() {
 	trace/--hash) words='images' ;;
 	trace/--io-uring) words='deny allow' ;;
 	export/--format) words='bundle intoto' ;;
-	trace/--name | effects/--kind | effects/--path | effects/--pid | gc/--*) ;;
+	trace/--name | export/--redact | effects/--kind | effects/--path | effects/--pid | gc/--*) ;;
 	trace/*) words='--lens --results --wait --name --quiet --hash --io-uring --redact --passphrase-fd --' ;;
 	verify/--key | log/--since | export/--output | import/*) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
 	effects/effects | verify/verify | receipt/receipt | matrix/matrix | export/export | recover/* | show/* | tree/* | rm/*)
@@ -50,7 +50,7 @@ _assure() {
 	verify/*) words='--key --json' ;;
 	receipt/*) words='--certificate' ;;
 	matrix/*) words='--json' ;;
-	export/*) words='--output --format' ;;
+	export/*) words='--output --format --redact' ;;
 	keys/keys) words='init show export rotate seal unseal' ;;
 	keys/*) words='--passphrase-fd --json' ;;
 	log/log) words='head verify' ;;

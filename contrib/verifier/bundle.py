@@ -5,6 +5,8 @@ import pathlib
 from .encoding import count, document
 from .faults import MOST_NOTE, Unreadable, require
 
+NAMES = ["run.sqlite", "seal"]
+
 
 def bundle_parts(path, stage):
     """The parts of a bundle: the store as a file, the others as bytes."""
@@ -14,7 +16,8 @@ def bundle_parts(path, stage):
             raise Unreadable("no bundle")
         parts, names = {}, [part.get("name") if isinstance(part, dict) else None for part in header["parts"]]
         require(set(header) == {"parts", "run", "schema"} and
-                names in (["run.sqlite", "seal"], ["run.sqlite", "seal", "log"]), "bundle", "not the parts of a bundle")
+                names[:2] == NAMES[:2] and
+                names[2:] in ([], ["log"], ["redaction"], ["log", "redaction"]), "bundle", "not the parts of a bundle")
         for part in header["parts"]:
             size = count(part.get("size"))
             require(set(part) == {"name", "sha256", "size"} and size is not None, "bundle", "a part without its form")

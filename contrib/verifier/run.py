@@ -6,6 +6,7 @@ from .certificate import USES, certified
 from .encoding import count, digest, document, fingerprint, from_base64
 from .faults import MOST_NOTE, MOST_RECORD, Fault, Unreadable, require
 from .note import Note, host_name, store_line
+from .redaction import Redaction
 from .store import beside, database, file_digest, limited
 from .tree import Tree, leaf_of
 
@@ -23,7 +24,8 @@ def columns(record):
 
 
 class Run:
-    def __init__(self, store, seal, run):
+    def __init__(self, store, seal, run, redaction=None):
+        self.said, self.redaction = redaction, None
         self.store, self.run, self.origin = store, run, f"assure.run/{run}"
         self.seal = seal and Note(seal, "seal")
         self.recovered, self.digest, self.effects, self.first, self.last = None, None, 0, None, None
@@ -45,8 +47,11 @@ class Run:
         self.check_bytes()
 
     def check_bytes(self):
-        require(self.digest in (None, (self.store.stat().st_size, file_digest(self.store))), "store",
-                "the bytes of the store are not what the seal covers")
+        if self.said is not None and not self.redaction:
+            return  # nobody has said yet what they should be
+        wanted = self.redaction.store if self.redaction else self.digest
+        require(wanted in (None, (self.store.stat().st_size, file_digest(self.store))), "store",
+                "the bytes of the store are not what was signed")
 
     def check_keys(self):
         version, = self.db.execute("PRAGMA user_version").fetchone()
@@ -60,7 +65,8 @@ class Run:
         require(self.host, "certificate", "the host's key is none")
         row = self.db.execute(f"SELECT {limited('json', MOST_RECORD)}, leaf FROM records WHERE seq=0").fetchone()
         self.first = document(row[0] or b"") if row else None
-        require(self.first and leaf_of(row[0]) == row[1], "changed" if row else "missing", "the first record", 0)
+        require(self.first and (leaf_of(row[0]) == row[1] or self.said is not None), "changed" if row else "missing",
+                "the first record", 0)
         require(self.first.get("schema") == "assure.run/1", "changed", "the first record is not one", 0)
         require(self.first.get("run") == self.run, "swapped", f"the records are of the run {self.first.get('run')}", 0)
         found = {use: certified(documents[name] or b"", self.run, use, self.host) for use, name in names.items()}
@@ -75,6 +81,9 @@ class Run:
             self.seal.check(self.origin, self.origin, self.ledger, "seal")
         elif self.seal:
             self.seal.check(self.origin, host_name(self.host), self.host, "seal")
+
+        if self.said is not None:
+            self.redaction = Redaction(self.said, self.run, self.seal, self.host)
 
     def diagnosis(self, index, data, record, base):
         """Why the record at an index is not the one that was there."""
@@ -114,7 +123,11 @@ class Run:
             require(not self.seal or index < self.seal.size, "behind", f"record {index} stands behind the seal", index)
             require(data is not None, "changed", f"record {index} is none", index)
             record = document(data)
-            if record is None or record.get("seq") != index or record["seq"] is True or leaf_of(data) != leaf:
+            shown = leaf_of(data)
+            if self.redaction:
+                self.redaction.take(index, shown, leaf)
+            if record is None or record.get("seq") != index or record["seq"] is True or \
+                    (shown != leaf and not self.redaction):
                 raise self.diagnosis(index, data, record, base)
             require(all(name in record for name in ("schema", "time", "mono_ns", "lane", "class")) and
                     row[1:7] == columns(record), "columns", f"record {index}: its columns say something else", index)
@@ -139,6 +152,8 @@ class Run:
         require(not self.seal or self.tree.root() == self.seal.root, "changed",
                 f"a record from {self.covered} is not what was sealed", self.covered)
         self.blobs.check_all()
+        if self.redaction:
+            self.redaction.check()
 
     def check_closing(self):
         meta = dict(self.db.execute("SELECT key, CASE WHEN length(value)<=65535 THEN value END FROM meta LIMIT 9"))

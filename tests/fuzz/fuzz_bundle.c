@@ -26,8 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)bundle_is(path);
 	if (!bundle_open(path, &bundle, &malformed, NULL))
 		return 0;
-	const struct verify_request request = {
-	    .folder = bundle.folder, .run = bundle.run, .log = {bundle.log, bundle.log_size}};
+	const struct verify_request request = {.folder = bundle.folder,
+					       .run = bundle.run,
+					       .redaction = {bundle.redaction, bundle.redaction_size},
+					       .log = {bundle.log, bundle.log_size}};
 	verify_run(&request, &found);
 	/* Nobody is named, and no host log is asked: nothing may be believed. */
 	if (found.verdict == VERDICT_INTACT)

@@ -138,7 +138,8 @@ simple("incomplete-said", predicate(complete=False, reason="not so"), 2)
 simple("complete-number", predicate(complete=1))
 simple("recovered-said", predicate(recovered=True))
 simple("recovered-absent", evidence(lambda one: one["predicate"].pop("recovered")))
-simple("seal-changed", evidence(lambda one: one["predicate"].update(seal=one["predicate"]["seal"].replace("\n", "\n1", 1))))
+simple("seal-changed", evidence(lambda one: one["predicate"].update(
+    seal=one["predicate"]["seal"].replace("\n", "\n1", 1))))
 simple("seal-absent", evidence(lambda one: one["predicate"].pop("seal")))
 simple("certificate-absent", evidence(lambda one: one["predicate"].pop("certificate")))
 simple("certificate-changed", evidence(lambda one: one["predicate"].update(

@@ -28,6 +28,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import cases_attestation  # noqa: E402
 import cases_real  # noqa: E402
+import cases_redacted  # noqa: E402
 import cases_signed  # noqa: E402
 import fixtures  # noqa: E402
 import forge  # noqa: E402
@@ -284,13 +285,43 @@ class Tests:
                         self.ask(f"{folder.name}-{name}", {status}, state,
                                  [path, "--key", forge.Key("host").fingerprint], what, record)
 
-    def attestations(self):
-        if not self.wanted("attestation"):
+    def handed_on(self):
+        """What the host signs for others, with a key that is here too."""
+        if not self.wanted("attestation") and not self.wanted("redacted"):
             return
-        host = fixtures.Host(self.arguments.assure, self.stage, "attesting")
+        host = fixtures.Host(self.arguments.assure, self.stage, "exporting")
         host.trace("good")
         fresh = self.stage / "no-log"
         fresh.mkdir(mode=0o700)
+        self.attestations(host, fresh)
+        self.redacted(host, fresh)
+
+    def redacted(self, host, fresh):
+        for name, words in (("plain", ()), ("shown", ("--redact", "exit 0"))):
+            host.call("export", "good", "--output", str(self.stage / f"{name}.assure"), *words)
+        plain, data = ((self.stage / f"{name}.assure").read_bytes() for name in ("plain", "shown"))
+        path, key = self.stage / "forged.assure", ["--key", forge.Key("host").fingerprint]
+        for name, (function, wanted) in cases_redacted.CASES.items():
+            if self.wanted(f"redacted-{name}"):
+                bundle = cases_redacted.Bundle(data, plain)
+                function(bundle)
+                path.write_bytes(bundle.data())
+                self.ask(f"redacted-{name}", wanted, fresh, [path, *key])
+        path.write_bytes(data)
+        self.ask("redacted-unnamed", {4}, fresh, [path])
+        self.some_flips("redacted", path, fresh, key)
+
+    def some_flips(self, name, path, state, words):
+        if not self.wanted(f"{name}-flip"):
+            return
+        chance, size = random.Random(self.arguments.seed), path.stat().st_size
+        for _ in range(self.arguments.flips // 4):
+            offset, bit = chance.randrange(size), chance.randrange(8)
+            flip(path, offset, bit)
+            self.ask(f"{name}-flip byte {offset} bit {bit}", {1, 3}, state, [path, *words])
+            flip(path, offset, bit)
+
+    def attestations(self, host, fresh):
         host.call("export", "good", "--format", "intoto", "--output", str(self.stage / "good.intoto.jsonl"))
         data = (self.stage / "good.intoto.jsonl").read_bytes()
         path, key = self.stage / "forged.intoto.jsonl", ["--key", forge.Key("host").fingerprint]
@@ -303,12 +334,7 @@ class Tests:
         path.write_bytes(data)
         self.ask("attestation-unnamed", {4}, fresh, [path])
         self.ask("attestation-other-named", {4}, fresh, [path, "--key", "0" * 64])
-        chance = random.Random(self.arguments.seed)
-        for _ in range(self.arguments.flips // 4):
-            offset, bit = chance.randrange(len(data)), chance.randrange(8)
-            flip(path, offset, bit)
-            self.ask(f"attestation-flip byte {offset} bit {bit}", {1, 3}, fresh, [path, *key])
-            flip(path, offset, bit)
+        self.some_flips("attestation", path, fresh, key)
 
     def flips(self):
         if not self.wanted("flip"):
@@ -394,7 +420,7 @@ def main():
     try:
         tests = Tests(arguments, stage)
         for part in (tests.good, tests.kept_ones, tests.real, tests.signed, tests.bundles,
-                     tests.attestations, tests.flips):
+                     tests.handed_on, tests.flips):
             part()
     finally:
         if arguments.keep:

@@ -314,6 +314,25 @@ static void test_elements(void **state)
 	assert_false(jcs_element(&rest, &one));
 }
 
+static void test_pairs(void **state)
+{
+	struct bytes rest = BYTES("{\"a\":1,\"b\":{\"c\":[2]}}"), key, value;
+
+	(void)state;
+	assert_true(jcs_pair(&rest, &key, &value) && bytes_equal(key, BYTES("a")) && bytes_equal(value, BYTES("1")));
+	assert_true(jcs_pair(&rest, &key, &value) && bytes_equal(key, BYTES("b")) &&
+		    bytes_equal(value, BYTES("{\"c\":[2]}")));
+	assert_false(jcs_pair(&rest, &key, &value));
+	rest = BYTES("{}");
+	assert_false(jcs_pair(&rest, &key, &value));
+	rest = BYTES("[1]");
+	assert_false(jcs_pair(&rest, &key, &value));
+	rest = BYTES_NONE;
+	assert_false(jcs_pair(&rest, &key, &value));
+	assert_null(jcs_member(BYTES_NONE, "a").data);
+	assert_false(jcs_is_canonical(BYTES_NONE));
+}
+
 static void test_orders(void **state)
 {
 	static const struct bytes in =
@@ -351,8 +370,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_numbers), cmocka_unit_test(test_generated), cmocka_unit_test(test_documents),
 	    cmocka_unit_test(test_refused), cmocka_unit_test(test_one_form),  cmocka_unit_test(test_members),
-	    cmocka_unit_test(test_strings), cmocka_unit_test(test_elements),  cmocka_unit_test(test_orders),
-	    cmocka_unit_test(test_shapes),
+	    cmocka_unit_test(test_strings), cmocka_unit_test(test_elements),  cmocka_unit_test(test_pairs),
+	    cmocka_unit_test(test_orders),  cmocka_unit_test(test_shapes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

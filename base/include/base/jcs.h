@@ -31,6 +31,8 @@ bool jcs_string(struct bytes value, struct buf *out);
 
 /* The next element of an array in a canonical document: `rest` begins as the array, and goes on behind each. */
 bool jcs_element(struct bytes *rest, struct bytes *out);
+/* The next member of an object, in the same way; `key` as it stands between its quotes. */
+bool jcs_pair(struct bytes *rest, struct bytes *key, struct bytes *value);
 
 /*
  * Append the canonical form of a JSON text (RFC 8259). Refused: duplicate keys, lone surrogates, text that is not UTF-8,

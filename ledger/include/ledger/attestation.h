@@ -3,23 +3,14 @@
  */
 #pragma once
 
+#include "ledger/export.h"
 #include "ledger/verify.h"
-
-/* How each statement says that its signature was not made at the seal. */
-#define ATTESTATION_SIGNED "re-signed by host key"
-
-/* Whose run it is, and where. */
-struct attestation_request {
-	const char *home, *run;  /* the state folder with the run */
-	const char *key_home;    /* the one with the host's key */
-	struct bytes passphrase; /* of that key; absent when it is not sealed */
-};
 
 /*
  * Write them to `path`, which must not exist yet; "-" is standard output. The run is verified first, and its files are
  * looked at where they are. Needs the key that certified the run's.
  */
-bool attestation_write(const struct attestation_request *request, const char *path, struct err *err);
+bool attestation_write(const struct export_request *request, const char *path, struct err *err);
 
 /* Is this the path of a file that begins as attestations do? */
 bool attestation_is(const char *path);

@@ -6,10 +6,13 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "ledger/store.h"
+#include "ledger/export.h"
 
-/* Write a sealed run's bundle to `path`, which must not exist yet; "-" is standard output. */
-bool bundle_write(const char *home, const char *run, const char *path, struct err *err);
+/*
+ * Write a sealed run's bundle to `path`, which must not exist yet; "-" is standard output. With a redactor the run is
+ * verified first, and the key that certified its own is needed.
+ */
+bool bundle_write(const struct export_request *request, const char *path, struct err *err);
 
 /* A bundle that was unpacked into a state folder of its own. */
 struct bundle {
@@ -17,6 +20,8 @@ struct bundle {
 	char run[RUN_ID_SIZE];
 	char *log; /* owned: the part `log`, or NULL */
 	size_t log_size;
+	char *redaction; /* owned: the part `redaction`, or NULL */
+	size_t redaction_size;
 };
 
 /* Is this the path of a file that begins as bundles do? */

@@ -35,15 +35,18 @@ struct verification {
 	bool in_log;         /* the host log was there, and knows the run */
 	bool is_attestation; /* what was asked about is a statement about the run: its records were not there */
 	uint64_t files;      /* whose content it states */
+	bool is_redacted;    /* values were withheld from it, in so many records: */
+	uint64_t redacted;   /* what these show is vouched for by the host key alone */
 	struct digest root;
 };
 
 /* Where to look, and whom to believe. */
 struct verify_request {
-	const char *folder; /* of the run */
-	const char *run;    /* its identity */
-	const char *home;   /* whose host log is asked; NULL: none */
-	struct bytes log;   /* what another host's log says of the run, out of a bundle; absent when it is none */
+	const char *folder;     /* of the run */
+	const char *run;        /* its identity */
+	const char *home;       /* whose host log is asked; NULL: none */
+	struct bytes redaction; /* what a bundle says of what was withheld from it; absent when it says nothing */
+	struct bytes log;       /* what another host's log says of the run, out of a bundle; absent when it is none */
 	const char (*keys)[ED25519_FINGERPRINT_SIZE]; /* fingerprints of host keys that are believed */
 	size_t key_count;                             /* none: those of the host log */
 };
