@@ -39,6 +39,9 @@ static bool wrong_root(struct walk *walk, const char *of)
 
 	if (walk->differs)
 		return verify_fault_at(verifier, walk->first, "record %" PRIu64 " was changed", walk->first);
+	if (from == verifier->tree.size)
+		return verify_fault(verifier, VERDICT_TAMPERED,
+				    "the records are what checkpoints cover, and not what was signed %s", of);
 	return verify_fault_at(verifier, from,
 			       "a record from %" PRIu64 " to %" PRIu64
 			       " was changed, added or removed: they do not make the root that was signed %s",

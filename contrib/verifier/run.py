@@ -150,7 +150,8 @@ class Run:
                 self.tree.size)
         require(due is None, "checkpoint", "a checkpoint out of its order")
         require(not self.seal or self.tree.root() == self.seal.root, "changed",
-                f"a record from {self.covered} is not what was sealed", self.covered)
+                f"a record from {self.covered} is not what was sealed",
+                self.covered if self.covered < self.tree.size else None)
         self.blobs.check_all()
         if self.redaction:
             self.redaction.check()

@@ -26,7 +26,9 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import cases_attestation  # noqa: E402
 import cases_real  # noqa: E402
+import cases_redacted  # noqa: E402
 import cases_signed  # noqa: E402
 import forge  # noqa: E402
 
@@ -57,6 +59,10 @@ SIGNED = {  # name of the fixture: case of cases_signed.py
     "log-does-not-know-it": "log-unknown",
     "log-knows-it-otherwise": "log-other-root",
     "recovered-said-to-be-complete": "recovered-complete",
+    "blob": "blob-good",
+    "blob-changed": "blob-changed",
+    "blob-missing": "blob-missing",
+    "blob-of-nobody": "blob-more",
 }
 REAL = {  # name of the fixture: case of cases_real.py, done to the real good run
     "changed": "long-changed",
@@ -68,6 +74,10 @@ REAL = {  # name of the fixture: case of cases_real.py, done to the real good ru
     "unsealed": "long-seal-removed",
 }
 BUNDLES = {"bundle-cut": "byte-less", "bundle-longer": "byte-behind", "bundle-other-log": "log-entry"}
+REDACTED = {"redacted": "same", "redacted-list-shorter": "list-shorter", "redacted-by-another-host": "by-another-host",
+            "redacted-another-changed": "another-record-changed"}
+ATTESTED = {"attestation": "same", "attestation-by-another-host": "by-another-host",
+            "attestation-of-another-root": "root-other", "attestation-sealed-by-the-host": "seal-by-the-host"}
 # Nothing of who makes them stands in them.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 SCRIPTS = {"good": "exit 0", "incomplete": "sleep 60", "crashed": "sleep 60"}
@@ -90,8 +100,9 @@ def unpacked(folder, name, stage):
     with tempfile.TemporaryDirectory(dir=stage) as top:
         state, bundle = pathlib.Path(top) / "state", pathlib.Path(top) / f"{name}.assure"
         state.mkdir(mode=0o700)
-        if (folder / f"{name}.assure.gz").exists():
-            bundle.write_bytes(gzip.decompress((folder / f"{name}.assure.gz").read_bytes()))
+        files = [*folder.glob(f"{name}.assure.gz"), *folder.glob(f"{name}.intoto.jsonl.gz")]
+        if files:
+            bundle.write_bytes(gzip.decompress(files[0].read_bytes()))
             yield state, bundle
         else:
             with tarfile.open(folder / f"{name}.tar.gz") as archive:
@@ -153,6 +164,20 @@ class Host:
         return self.run()
 
 
+def make_signed_anew(host, stage, folder):
+    """What the host signs for others, which is forged with its key."""
+    host.call("export", "good", "--output", str(stage / "shown.assure"), "--redact", "exit 0")
+    host.call("export", "good", "--output", str(stage / "good.jsonl"), "--format", "intoto")
+    for name, of in REDACTED.items():
+        bundle = cases_redacted.Bundle((stage / "shown.assure").read_bytes(), (stage / "good.assure").read_bytes())
+        cases_redacted.CASES[of][0](bundle)
+        (folder / f"{name}.assure.gz").write_bytes(packed(bundle.data()))
+    for name, of in ATTESTED.items():
+        lines = [cases_attestation.Line(line) for line in (stage / "good.jsonl").read_bytes().splitlines()]
+        cases_attestation.CASES[of][0](lines)
+        (folder / f"{name}.intoto.jsonl.gz").write_bytes(packed(b"".join(line.data() for line in lines)))
+
+
 def make(assure):
     seed = bytes.fromhex(KEY.read_text().strip())
     if forge.Key("host").seed != seed:
@@ -176,6 +201,7 @@ def make(assure):
         for name, of in BUNDLES.items():
             data = cases_real.BUNDLES[of][0]((stage / "good.assure").read_bytes())
             (folder / f"{name}.assure.gz").write_bytes(packed(data))
+        make_signed_anew(hosts["good"], stage, folder)
         for name, of in REAL.items():
             state = stage / name
             shutil.copytree(hosts["good"].state, state, symlinks=True, ignore=shutil.ignore_patterns("*-shm"))
