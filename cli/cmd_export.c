@@ -112,7 +112,9 @@ const struct command command_export = {
 	    "                  records, as in-toto attestations (FILE.intoto.jsonl by custom)\n"
 	    "  --redact REGEX  in the bundle what matches is withheld, besides what looks like a\n"
 	    "                  secret; repeatable. What was withheld nobody can check any more: the\n"
-	    "                  host's key vouches for what is shown, and verify says so\n\n"
+	    "                  host's key vouches for what is shown, and verify says so\n"
+	    "  --passphrase-fd N   where the passphrase of a sealed host key is read from; else it\n"
+	    "                  is asked for\n\n"
 	    "`assure verify FILE` checks both. Attestations are signed anew by the host's key, as\n"
 	    "they say; the digest of a file is stated when it can be shown that the file has not\n"
 	    "been changed since the run ended.\n",

@@ -50,7 +50,7 @@ _assure() {
 	verify/*) words='--key --json' ;;
 	receipt/*) words='--certificate' ;;
 	matrix/*) words='--json' ;;
-	export/*) words='--output --format --redact' ;;
+	export/*) words='--output --format --redact --passphrase-fd' ;;
 	keys/keys) words='init show export rotate seal unseal' ;;
 	keys/*) words='--passphrase-fd --json' ;;
 	log/log) words='head verify' ;;

@@ -81,6 +81,15 @@ verdict 1 "the host's name, which is signed" assure export of-zebra --output hos
 assert_contains "$(cat err)" "host's name" 'why'
 verdict 64 'a pattern that is none' assure export of-zebra --output wrong.assure --redact '('
 verdict 64 'with attestations' assure export of-zebra --output wrong.assure --format intoto --redact x
+# --- by a key under a passphrase
+echo 'open, sesame' >phrase
+assure keys seal --passphrase-fd 3 3<phrase >out || fail "keys seal: $(cat out)"
+verdict 1 'nobody to ask' assure export of-zebra --output wrong.assure --redact zebra
+verdict 0 'a bundle as it is needs no key' assure export of-zebra --output plain.assure
+assure export of-zebra --output sealed.assure --redact zebra --passphrase-fd 3 3<phrase || fail 'with the passphrase'
+verdict 0 'with the passphrase' assure verify sealed.assure
+assure export of-zebra --output sealed.jsonl --format intoto --passphrase-fd 3 3<phrase || fail 'an attestation with the passphrase'
+verdict 0 'an attestation with the passphrase' assure verify sealed.jsonl
 [ ! -e host.assure ] && [ ! -e wrong.assure ] || fail 'an export that failed left a file'
 [ -z "$(ls -A stage)" ] || fail "left behind: $(ls -A stage stage/*)"
 exit 0
