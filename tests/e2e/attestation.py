@@ -103,6 +103,9 @@ def test_files():
     os.mkfifo("fifo")
     assure("export", "files", "--format", "intoto", "--output", "files.intoto.jsonl")
     found = read("files.intoto.jsonl")
+    if found[EVIDENCE]["predicate"]["files"]["unprovable"]:
+        print("skip: digests of files (the file system here is none whose times prove something)")
+        return
     subjects = {path_of(one): one["digest"]["sha256"] for one in found[EVIDENCE]["subject"][2:]}
     wanted = {os.fsencode(HERE / name): hashlib.sha256(text).hexdigest() for name, text in (
         ("kept", b"kept\n"), ("moved", b"first\n"), ("new/below", b"below\n"), ("odd\udcff name", b"odd\n"),
