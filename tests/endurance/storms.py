@@ -8,7 +8,7 @@ from harness import MIB, Agreement, Failure, Skip, require, same
 MOST_MEMORY = 96 * MIB
 MOST_DISK = 1.5
 MOST_UNKNOWN = 50  # of a thousand connections
-SETTLED = 100000  # bytes of records from which on what a store needs in any case does not count
+SETTLED = 250000  # bytes of records from which on what a store needs in any case does not count
 
 
 def complete(place, traced, what, gaps=()):
