@@ -136,7 +136,7 @@ struct redactor *redactor_new(const char *const *patterns, size_t count, struct 
 	struct redactor *redactor = calloc(1, sizeof(*redactor));
 
 	if (redactor) {
-		redactor->patterns = calloc(count + 1, sizeof(*redactor->patterns));
+		redactor->patterns = calloc(count + 1, sizeof(pcre2_code *));
 		redactor->limits = pcre2_match_context_create(NULL);
 	}
 	if (!redactor || !redactor->patterns || !redactor->limits) {
