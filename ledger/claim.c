@@ -46,6 +46,18 @@ enum record_class claim_class_named(const char *name)
 	return CLASS_telemetry;
 }
 
+/* The class whose name and a closing quote stand at `at`. */
+static enum record_class class_at(const char *at, size_t size)
+{
+	for (size_t i = 0; i < COUNT; i++) {
+		const char *name = record_class_name(all[i]);
+		size_t length = strlen(name);
+		if (size > length && memcmp(at, name, length) == 0 && at[length] == '"')
+			return all[i];
+	}
+	return CLASS_telemetry;
+}
+
 enum record_class claim_class_recorded(struct bytes json)
 {
 	/* Inside a JSON string the quotes would be escaped: no name can look like the key. */
@@ -53,16 +65,13 @@ enum record_class claim_class_recorded(struct bytes json)
 	enum record_class weakest = CLASS_telemetry;
 	bool any = false;
 
-	for (const char *at = json.data, *end = json.data + json.size;
-	     json.size > 0 && (at = memmem(at, (size_t)(end - at), key, sizeof(key) - 1));) {
+	while (json.size >= sizeof(key)) {
+		const char *at = memmem(json.data, json.size, key, sizeof(key) - 1);
+		if (!at)
+			break;
 		at += sizeof(key) - 1;
-		enum record_class found = CLASS_telemetry;
-		for (size_t i = 0; i < COUNT; i++) {
-			struct bytes name = bytes_of(record_class_name(all[i]));
-			if ((size_t)(end - at) > name.size && memcmp(at, name.data, name.size) == 0 &&
-			    at[name.size] == '"')
-				found = all[i];
-		}
+		json = (struct bytes){at, json.size - (size_t)(at - json.data)};
+		enum record_class found = class_at(json.data, json.size);
 		weakest = any ? claim_weaker(weakest, found) : found;
 		any = true;
 	}
