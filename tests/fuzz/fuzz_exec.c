@@ -18,7 +18,15 @@
 #include "ledger/record.h"
 #include "os/procfs.h"
 
-enum { SCRIPTS = 4, ARGUMENTS = 6, CALL = 4096, STACK = 65536, VECTOR = 2 * SCRIPTS + ARGUMENTS + 2, HEAD = 256 };
+enum {
+	SCRIPTS = 4,
+	ARGUMENTS = 6,
+	CALL = 4096,
+	STACK = 1 << 20,
+	STACK_ROOM = 1 << 20,
+	VECTOR = 2 * SCRIPTS + ARGUMENTS + 2,
+	HEAD = 256
+};
 /* The kernel gives up when an interpreter is a script for the fifth time. */
 enum { DEPTH = 5 };
 
@@ -50,6 +58,13 @@ static void prepare(void)
 	need(symlinkat(PRIVATE_PLACE "/cwd", folder, "task/cwd") == 0);
 	memory = memfd_create("memory", MFD_CLOEXEC);
 	need(memory >= 0 && procfs_open(NULL) && decoder_init(&decoder) && fstat(memory, &status) == 0);
+	/* The stack is read from the task itself, which we are: it lies where it says. What is more, from its file of memory. */
+	void *stack =
+	    mmap((void *)(uintptr_t)STACK, STACK_ROOM, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE, memory, STACK);
+	need(stack == (void *)(uintptr_t)STACK);
+	char link[64];
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", memory);
+	need(symlinkat(link, folder, "task/mem") == 0);
 	target = (struct target){
 	    .tid = getpid(),
 	    .pid = getpid(),
@@ -279,7 +294,7 @@ static void run(struct input *input)
 	decoded_release(&decoded);
 	struct target after = target;
 	if (!is_true && form & 4)
-		after.memory = -1;
+		after.tid = -1;
 	decode_exec(&decoder, &after, STACK, word, &decoded);
 	decode_result(&decoder, &after, &decoded, 0);
 	check_record(decoded.effects);

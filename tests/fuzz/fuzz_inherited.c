@@ -50,7 +50,7 @@ static int connect_to(const struct sockaddr_un *address, socklen_t size, int typ
 	return number;
 }
 
-static void check_record(const struct record_descriptor *all, size_t count)
+static void check_record(struct record_descriptor *all, size_t count)
 {
 	CLEANUP_BUF struct buf body = {.limit = 1 << 24};
 	struct record_run_start start = {.run = BYTES("0"), .descriptors = all, .descriptor_count = count};
