@@ -127,6 +127,8 @@ static void check_rows(const struct row *rows, size_t count)
 }
 #define CHECK_ROWS(rows) check_rows(rows, sizeof(rows) / sizeof((rows)[0]))
 
+/* A formatter would tear the messages apart. */
+/* clang-format off */
 static void test_anthropic(void **state)
 {
 	static const struct row rows[] = {
@@ -206,10 +208,10 @@ static void test_responses(void **state)
 	static const struct row rows[] = {
 	    RESPONSE(
 		openai_responses,
-		EVENT("{\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\",\"model\":\"g\",\"status\":\"in_"
-		      "progress\"}}") EVENT(
-		    "{\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{" CALL
-		    ",\"arguments\":\"\"}}")
+		EVENT(
+		    "{\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\",\"model\":\"g\",\"status\":\"in_"
+		    "progress\"}}") EVENT("{\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{" CALL
+					  ",\"arguments\":\"\"}}")
 		    EVENT("{\"type\":\"response.function_call_arguments.delta\",\"output_index\":0,\"delta\":\"{}\"}")
 			EVENT("{\"type\":\"response.function_call_arguments.done\",\"output_index\":0,\"arguments\":\"{"
 			      "}\"}") EVENT("{\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{" CALL
@@ -218,11 +220,12 @@ static void test_responses(void **state)
 				  "\"custom_tool_call\","
 				  "\"call_id\":\"call_2\",\"name\":\"apply_patch\",\"input\":\"***\\n\"}}")
 				EVENT("{\"type\":\"response.output_item.done\",\"output_index\":2,\"item\":{\"type\":"
-				      "\"web_search_call\",\"id\":\"w\"}}") EVENT(
-				    "{\"type\":\"response.completed\",\"response\":{\"id\":\"resp_1\",\"status\":"
-				    "\"completed\",\"error\":null,\"output\":[{" CALL ",\"arguments\":\"{}\"},{" CALL
-				    ",\"arguments\":\"{ }\"}],\"usage\":{\"input_tokens\":2,"
-				    "\"input_tokens_details\":{\"cached_tokens\":1},\"total_tokens\":7}}}"),
+				      "\"web_search_call\",\"id\":\"w\"}}")
+				    EVENT("{\"type\":\"response.completed\",\"response\":{\"id\":\"resp_1\",\"status\":"
+					  "\"completed\",\"error\":null,\"output\":[{" CALL
+					  ",\"arguments\":\"{}\"},{" CALL
+					  ",\"arguments\":\"{ }\"}],\"usage\":{\"input_tokens\":2,"
+					  "\"input_tokens_details\":{\"cached_tokens\":1},\"total_tokens\":7}}}"),
 		"0 begin id=call_1 tool=shell bytes={}\n1 begin id=call_2 tool=apply_patch bytes=***\n\n"
 		"2 begin id=call_1 tool=shell bytes={ }\n"
 		" model=g response=resp_1 stop=completed input_tokens=2 total_tokens=7 complete\n"),
@@ -256,16 +259,19 @@ static void test_chat(void **state)
 	    RESPONSE(
 		openai_chat,
 		EVENT("{\"id\":\"c\",\"model\":\"g\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"},"
-		      "\"finish_reason\":null}]}") EVENT(
-		    "{\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\","
-		    "\"function\":{\"name\":\"f\","
-		    "\"arguments\":\"\"}},{\"index\":1,\"id\":\"b\",\"type\":\"custom\",\"custom\":{\"name\":\"g\","
-		    "\"input\":\"x\"}}]}}]}") EVENT("{\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":"
-						    "[{\"index\":0,\"function\":{\"arguments\":\"{\\\"k\"}}]}}]}")
-		    EVENT("{\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"function\":{"
-			  "\"arguments\":\"\\\":1}\"},\"index\":0}]}}]}") EVENT(
-			"{\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}")
-			EVENT("{\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":5}}") EVENT("[DONE]"),
+		      "\"finish_reason\":null}]}")
+		    EVENT(
+			"{\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\","
+			"\"function\":{\"name\":\"f\","
+			"\"arguments\":\"\"}},{\"index\":1,\"id\":\"b\",\"type\":\"custom\",\"custom\":{\"name\":\"g\","
+			"\"input\":\"x\"}}]}}]}")
+			EVENT("{\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":"
+			      "[{\"index\":0,\"function\":{\"arguments\":\"{\\\"k\"}}]}}]}")
+			    EVENT("{\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"function\":{"
+				  "\"arguments\":\"\\\":1}\"},\"index\":0}]}}]}")
+				EVENT("{\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_"
+				      "calls\"}]}") EVENT(
+				    "{\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":5}}") EVENT("[DONE]"),
 		"0 begin id=a tool=f bytes={\"k\":1}\n1 begin id=b tool=g bytes=x\n"
 		" model=g response=c stop=tool_calls prompt_tokens=5 complete\n"),
 	    RESPONSE(openai_chat,
@@ -315,6 +321,7 @@ static void test_gemini(void **state)
 	CHECK_ROWS(rows);
 }
 
+/* clang-format on */
 /* Bodies that are none: nothing is told, and nothing grows. */
 static void test_refused(void **state)
 {
