@@ -235,7 +235,7 @@ static enum exchange_state state_of(const struct passage *passage, const struct 
 
 	if (passage->failed)
 		return EXCHANGE_upstream_failed;
-	if (!whole || passage->gone)
+	if (!whole)
 		return EXCHANGE_aborted;
 	if (passage->status >= 400 || (response && response->failed))
 		return EXCHANGE_upstream_failed;
@@ -258,13 +258,15 @@ static void tell(struct passage *passage, bool whole)
 	    .status = passage->status,
 	    .request = body_of(&passage->request, passage->up.ended),
 	    .response = body_of(&passage->response, whole && !passage->failed),
-	    .local = passage->local,
-	    .peer = passage->peer,
 	    .begun_ns = passage->begun_ns,
 	    .first_byte_ns = passage->first_byte_ns,
 	    .ended_ns = clock_realtime_ns(),
 	};
 
+	if (passage->agent) {
+		exchange.local = passage->agent->local;
+		exchange.peer = passage->agent->peer;
+	}
 	/* The end of a body can make a call whole, too. */
 	exchange.calls = passage->calls;
 	exchange.model_asked = dialect_path_model(passage->dialect, passage->path);

@@ -48,6 +48,15 @@ struct side {
 	bool spoilt;
 };
 
+/* A connection of the agent's, over all its requests. */
+struct agent {
+	struct witness *witness;
+	struct passage *passage; /* that goes on, or NULL */
+	int fd;                  /* the daemon's */
+	unsigned looks;          /* since its end said that it says no more */
+	struct sockaddr_storage local, peer;
+};
+
 struct passage {
 	struct witness *witness; /* borrowed, as all pointers that are not said to be owned */
 	struct passage *previous, *next;
@@ -57,13 +66,12 @@ struct passage {
 
 	/* the agent's side */
 	struct MHD_Connection *connection;
+	struct agent *agent; /* of that connection, or NULL */
 	bool suspended, answered, gone;
-	bool watched;
 	char *target; /* owned: as the agent sent it */
 	char method[24];
 	struct bytes path; /* of target, without the query */
 	const struct route *route;
-	struct sockaddr_storage local, peer;
 
 	/* the upstream's side */
 	CURL *easy;                 /* owned */
@@ -131,8 +139,8 @@ bool server_start(struct witness *witness, int listener, struct err *err);
 void server_stop(struct witness *witness);
 /* There is something for the agent, or room for what it sends. */
 void server_wake(struct passage *passage);
-/* The agent's connection reported an event while it waited. */
-void server_watched(struct passage *passage, uint32_t events);
+/* The agent says no more on this connection. */
+void server_watched(struct agent *agent, uint32_t events);
 
 /* --- fetch.c: the upstream's side --- */
 

@@ -3,45 +3,28 @@
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 
 #include "base/fd.h"
 #include "passage.h"
 
 /* For a request's line and header, and a piece of an answer. */
-enum { CONNECTION_MEMORY = 96 << 10, IDLE_SECONDS = 600, ANSWER_PIECE = 32 << 10 };
+enum { CONNECTION_MEMORY = 96 << 10, IDLE_SECONDS = 600, ANSWER_PIECE = 32 << 10, LOOKS = 64 };
 
 /* --- waiting and waking ----------------------------------------------------------------------------------------- */
 
-static void watch(struct passage *passage, uint32_t events)
+static bool watch(struct agent *agent, int operation, uint32_t events)
 {
-	const union MHD_ConnectionInfo *info =
-	    MHD_get_connection_info(passage->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct epoll_event event = {.events = events | EPOLLONESHOT,
-				    .data.u64 = event_of(EVENT_AGENT, (uint64_t)(uintptr_t)passage)};
+				    .data.u64 = event_of(EVENT_AGENT, (uint64_t)(uintptr_t)agent)};
 
-	if (!info)
-		return;
-	int operation = passage->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-	passage->watched = epoll_ctl(passage->witness->epoll, operation, info->connect_fd, &event) == 0;
-}
-
-static void unwatch(struct passage *passage)
-{
-	const union MHD_ConnectionInfo *info =
-	    passage->watched ? MHD_get_connection_info(passage->connection, MHD_CONNECTION_INFO_CONNECTION_FD) : NULL;
-
-	if (info)
-		epoll_ctl(passage->witness->epoll, EPOLL_CTL_DEL, info->connect_fd, NULL);
-	passage->watched = false;
+	return epoll_ctl(agent->witness->epoll, operation, agent->fd, &event) == 0;
 }
 
 static void suspend(struct passage *passage)
 {
 	passage->suspended = true;
 	MHD_suspend_connection(passage->connection);
-	/* A connection that waits is not looked at: that the agent is gone would show with the next byte for it alone. */
-	if (!passage->watched)
-		watch(passage, EPOLLRDHUP);
 }
 
 void server_wake(struct passage *passage)
@@ -52,17 +35,64 @@ void server_wake(struct passage *passage)
 	MHD_resume_connection(passage->connection);
 }
 
-void server_watched(struct passage *passage, uint32_t events)
+static bool nothing_unread(const struct agent *agent)
 {
-	bool broken = events & (EPOLLERR | EPOLLHUP);
+	int size = 0;
+
+	return ioctl(agent->fd, FIONREAD, &size) == 0 && size == 0;
+}
+
+/*
+ * The daemon does not look at a connection that waits, and is told once of an end that comes together with bytes: without
+ * this, it would show with the next byte for the agent alone that the agent is gone.
+ */
+void server_watched(struct agent *agent, uint32_t events)
+{
+	struct passage *passage = agent->passage;
+
+	bool waits = passage && passage->suspended, asks = passage && passage->up.ended;
 
 	/* Whoever has sent all may still listen: a connection that is half closed is none that is left. */
-	if (!broken && !peer_is_gone(&passage->local, &passage->peer)) {
-		watch(passage, 0); /* the rest is told unasked */
-		return;
+	bool gone = (events & (EPOLLERR | EPOLLHUP)) || peer_is_gone(&agent->local, &agent->peer);
+	if (gone && waits) {
+		passage->gone = true;
+		passage_step_later(passage);
+	} else if (!asks && !waits && (gone || (agent->looks > 1 && nothing_unread(agent)))) {
+		shutdown(agent->fd, SHUT_RDWR); /* what has to come for it to go on never comes */
+	} else if (!gone) {
+		/* Once more when the daemon had time to read; what is worse than this is told unasked. */
+		watch(agent, EPOLL_CTL_MOD, !waits && agent->looks++ < LOOKS ? EPOLLRDHUP : 0);
 	}
-	passage->gone = true;
-	passage_step_later(passage);
+}
+
+static void connected(struct witness *witness, struct MHD_Connection *connection, void **context)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct agent *agent = info ? calloc(1, sizeof(*agent)) : NULL;
+	socklen_t local = sizeof(agent->local), peer = sizeof(agent->peer);
+
+	*context = agent;
+	if (!agent)
+		return;
+	agent->witness = witness;
+	agent->fd = info->connect_fd;
+	getsockname(agent->fd, (struct sockaddr *)&agent->local, &local);
+	getpeername(agent->fd, (struct sockaddr *)&agent->peer, &peer);
+	watch(agent, EPOLL_CTL_ADD, EPOLLRDHUP);
+}
+
+static void connection_changed(void *context, struct MHD_Connection *connection, void **agent,
+			       enum MHD_ConnectionNotificationCode code)
+{
+	struct witness *witness = context;
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		connected(witness, connection, agent);
+	} else if (*agent) {
+		epoll_ctl(witness->epoll, EPOLL_CTL_DEL, ((struct agent *)*agent)->fd, NULL);
+		free(*agent);
+		*agent = NULL;
+	}
 }
 
 /* --- requests --------------------------------------------------------------------------------------------------- */
@@ -141,23 +171,10 @@ static enum MHD_Result copy_header(void *context, enum MHD_ValueKind kind, const
 	return MHD_YES;
 }
 
-static void addresses(struct passage *passage)
-{
-	const union MHD_ConnectionInfo *fd =
-	    MHD_get_connection_info(passage->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	socklen_t local = sizeof(passage->local), peer = sizeof(passage->peer);
-
-	if (!fd)
-		return;
-	getsockname(fd->connect_fd, (struct sockaddr *)&passage->local, &local);
-	getpeername(fd->connect_fd, (struct sockaddr *)&passage->peer, &peer);
-}
-
 static enum MHD_Result begin_request(struct passage *passage, const char *method)
 {
 	struct headers headers = {.passage = passage, .length = -1};
 
-	addresses(passage);
 	MHD_get_connection_values_n(passage->connection, MHD_HEADER_KIND, find_header, &headers);
 	passage_begin(passage, method, bytes_of(headers.encoding));
 	passage->has_body = headers.has_body;
@@ -255,10 +272,15 @@ static void *target_known(void *context, const char *target, struct MHD_Connecti
 	struct witness *witness = context;
 	struct passage *passage = strlen(target) <= TARGET_LIMIT ? passage_new(witness, target) : NULL;
 
-	if (passage)
-		passage->connection = connection;
-	else
+	if (!passage) {
 		witness->sink.loss(witness->sink.context, WITNESS_LOSS_memory, "a request");
+		return NULL;
+	}
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	passage->connection = connection;
+	passage->agent = info ? info->socket_context : NULL;
+	if (passage->agent)
+		passage->agent->passage = passage;
 	return passage;
 }
 
@@ -323,7 +345,8 @@ static void completed(void *context, struct MHD_Connection *connection, void **s
 	(void)connection;
 	if (!passage)
 		return;
-	unwatch(passage);
+	if (passage->agent)
+		passage->agent->passage = NULL;
 	passage_end(passage, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
 	*state = NULL;
 }
@@ -343,7 +366,8 @@ bool server_start(struct witness *witness, int listener, struct err *err)
 	    MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)WITNESS_CONNECTION_LIMIT,
 	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 	    (size_t)CONNECTION_MEMORY, MHD_OPTION_URI_LOG_CALLBACK, target_known, witness, MHD_OPTION_NOTIFY_COMPLETED,
-	    completed, witness, MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes, NULL, MHD_OPTION_END);
+	    completed, witness, MHD_OPTION_NOTIFY_CONNECTION, connection_changed, witness, MHD_OPTION_UNESCAPE_CALLBACK,
+	    leave_escapes, NULL, MHD_OPTION_END);
 	if (!witness->daemon) {
 		fd_close(&listener);
 		return err_set(err, 0, "the model witness cannot serve");

@@ -105,7 +105,7 @@ static void happened(struct witness *witness, const struct epoll_event *event)
 		fetch_event(witness, (int)what, event->events);
 		break;
 	case EVENT_AGENT: /* those are freed by the daemon alone, which runs after all events */
-		server_watched((struct passage *)(uintptr_t)what, event->events);
+		server_watched((struct agent *)(uintptr_t)what, event->events);
 		break;
 	case EVENT_TIMER:
 		if (read(witness->timer, &expirations, sizeof(expirations)) < 0) {
