@@ -176,7 +176,7 @@ static void begin_reading(struct passage *passage, enum reading_side which, stru
 void passage_begin(struct passage *passage, const char *method, struct bytes encoding)
 {
 	struct bytes target = bytes_of(passage->target);
-	const char *query = memchr(target.data, '?', target.size);
+	const char *query = strchr(passage->target, '?');
 
 	passage->begun = true;
 	passage->begun_ns = clock_realtime_ns();

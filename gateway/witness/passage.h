@@ -106,7 +106,8 @@ struct witness {
 	struct MHD_Daemon *daemon;
 	CURLM *multi;
 	int64_t curl_due_ms; /* CLOCK_MONOTONIC, or -1 */
-	bool stopping;
+	int64_t timer_ms;    /* for when the timer is set */
+	bool woken;          /* a connection of the daemon's goes on, which no descriptor tells of */
 };
 
 /* What an event of the witness's epoll is of; the rest of its data is a pointer or a descriptor. */
@@ -125,7 +126,7 @@ struct passage *passage_new(struct witness *witness, const char *target);
 /* The request's first line is known: choose dialect, route, readings. */
 void passage_begin(struct passage *passage, const char *method, struct bytes encoding);
 /* Bytes of the request or the answer, before they are passed on. */
-void passage_saw(struct passage *passage, enum reading_side side, struct bytes bytes);
+void passage_saw(struct passage *passage, enum reading_side which, struct bytes bytes);
 /* The answer's header is known. */
 void passage_answered(struct passage *passage, struct bytes encoding);
 /* It is over: told, and freed. `whole`: the agent got all that there was. */

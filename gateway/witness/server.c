@@ -32,6 +32,7 @@ void server_wake(struct passage *passage)
 	if (!passage->suspended)
 		return;
 	passage->suspended = false;
+	passage->witness->woken = true;
 	MHD_resume_connection(passage->connection);
 }
 
@@ -146,6 +147,16 @@ static enum MHD_Result find_header(void *context, enum MHD_ValueKind kind, const
 	return MHD_YES;
 }
 
+static void add_header(struct headers *headers, const char *line)
+{
+	struct curl_slist *list = curl_slist_append(headers->passage->headers, line);
+
+	if (list)
+		headers->passage->headers = list;
+	else
+		headers->failed = true;
+}
+
 static enum MHD_Result copy_header(void *context, enum MHD_ValueKind kind, const char *name, size_t name_size,
 				   const char *value, size_t value_size)
 {
@@ -161,11 +172,9 @@ static enum MHD_Result copy_header(void *context, enum MHD_ValueKind kind, const
 	/* libcurl's way to say that a header is there and empty. */
 	buf_append_text(&line, value_size > 0 ? ": " : ";");
 	buf_append(&line, value ? value : "", value ? value_size : 0);
-	struct curl_slist *list = line.failed ? NULL : curl_slist_append(headers->passage->headers, line.data);
-	if (list)
-		headers->passage->headers = list;
-	else
-		headers->failed = true;
+	headers->failed |= line.failed;
+	if (!line.failed)
+		add_header(headers, line.data);
 	if (line.data)
 		explicit_bzero(line.data, line.size); /* it may have been a key */
 	return MHD_YES;
@@ -180,12 +189,9 @@ static enum MHD_Result begin_request(struct passage *passage, const char *method
 	passage->has_body = headers.has_body;
 	MHD_get_connection_values_n(passage->connection, MHD_HEADER_KIND, copy_header, &headers);
 	/* What libcurl would add of its own. */
-	static const char *const none[] = {"Expect:", "Accept:"};
-	for (size_t i = 0; i < 2 - (size_t)headers.accept; i++) {
-		struct curl_slist *list = curl_slist_append(passage->headers, none[i]);
-		headers.failed |= !list;
-		passage->headers = list ? list : passage->headers;
-	}
+	add_header(&headers, "Expect:");
+	if (!headers.accept)
+		add_header(&headers, "Accept:");
 	if (headers.failed)
 		return MHD_NO;
 	passage->up.ended = !headers.has_body;

@@ -107,10 +107,9 @@ static void happened(struct witness *witness, const struct epoll_event *event)
 	case EVENT_AGENT: /* those are freed by the daemon alone, which runs after all events */
 		server_watched((struct agent *)(uintptr_t)what, event->events);
 		break;
-	case EVENT_TIMER:
-		if (read(witness->timer, &expirations, sizeof(expirations)) < 0) {
-			/* set again meanwhile */
-		}
+	case EVENT_TIMER: /* nothing to read when it was set again meanwhile */
+		witness->timer_ms = 0;
+		(void)!read(witness->timer, &expirations, sizeof(expirations));
 		break;
 	default: /* the daemon runs in any case */
 		break;
@@ -133,13 +132,18 @@ static int64_t due(struct witness *witness)
 	return due_ms;
 }
 
+/* A clock that comes too early costs one look; setting it at each step would cost as much as passing a piece on. */
 static void set_timer(struct witness *witness, int64_t due_ms)
 {
+	int64_t now = (int64_t)(clock_monotonic_ns() / 1000000), at = now + due_ms;
 	struct itimerspec when = {0};
 
+	if (due_ms < 0 || (witness->timer_ms > now && witness->timer_ms <= at))
+		return;
+	witness->timer_ms = at;
 	if (due_ms == 0)
 		when.it_value.tv_nsec = 1; /* at once; 0 would be never */
-	else if (due_ms > 0)
+	else
 		when.it_value = (struct timespec){due_ms / 1000, due_ms % 1000 * 1000000};
 	timerfd_settime(witness->timer, 0, &when, NULL);
 }
@@ -147,23 +151,24 @@ static void set_timer(struct witness *witness, int64_t due_ms)
 void witness_step(struct witness *witness)
 {
 	struct epoll_event events[EVENTS];
-	int64_t due_ms = 0;
+	int64_t due_ms = -1;
 
-	for (int round = 0; round < ROUNDS; round++) {
+	/* Again only for what no descriptor tells of: what one tells of, it tells whoever waits for it. */
+	witness->woken = true;
+	for (int round = 0; (witness->woken || due_ms == 0) && round < ROUNDS; round++) {
 		int count = epoll_wait(witness->epoll, events, EVENTS, 0);
-		if (count <= 0 && due_ms != 0)
-			break;
 		for (int i = 0; i < count; i++)
 			happened(witness, &events[i]);
 		if (witness->curl_due_ms >= 0 && witness->curl_due_ms <= (int64_t)(clock_monotonic_ns() / 1000000))
 			fetch_event(witness, -1, 0);
 		fetch_finish(witness);
 		look_again(witness);
+		witness->woken = false;
 		MHD_run(witness->daemon);
 		look_again(witness);
 		due_ms = due(witness);
 	}
-	set_timer(witness, due_ms);
+	set_timer(witness, witness->woken ? 0 : due_ms);
 }
 
 void witness_stop(struct witness *witness)
