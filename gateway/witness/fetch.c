@@ -47,6 +47,7 @@ static void head_ended(struct passage *passage)
 	server_wake(passage);
 }
 
+/* Of libcurl's types. NOLINTBEGIN(readability-non-const-parameter) */
 static size_t on_header(char *data, size_t size, size_t count, void *context)
 {
 	struct passage *passage = context;
@@ -93,6 +94,8 @@ static size_t on_body(char *data, size_t size, size_t count, void *context)
 	server_wake(passage);
 	return passage->down.bytes.failed ? 0 : piece.size;
 }
+
+/* NOLINTEND(readability-non-const-parameter) */
 
 static size_t on_upload(char *to, size_t size, size_t count, void *context)
 {

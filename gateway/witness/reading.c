@@ -147,8 +147,14 @@ static unsigned begin(void *context, const struct scan *scan, enum scan_kind kin
 
 /* --- what values say -------------------------------------------------------------------------------------------- */
 
+/* Names of plain letters alone: others are no provider's, and no key of a record. */
 static bool says_token(struct bytes name)
 {
+	for (size_t i = 0; i < name.size; i++) {
+		char c = name.data[i];
+		if (!((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_'))
+			return false;
+	}
 	for (size_t i = 0; i + 5 <= name.size; i++)
 		if (name.data[i + 1] == 'o' && name.data[i + 2] == 'k' && (name.data[i] | 0x20) == 't' &&
 		    name.data[i + 3] == 'e' && name.data[i + 4] == 'n')
@@ -161,7 +167,7 @@ static void set_usage(struct reading_facts *facts, struct bytes name, uint64_t v
 {
 	unsigned i = 0;
 
-	if (name.size >= READING_USAGE_NAME_SIZE || !says_token(name) || memchr(name.data, 0, name.size))
+	if (name.size >= READING_USAGE_NAME_SIZE || !says_token(name))
 		return;
 	while (i < facts->usage_count && !bytes_equal(bytes_of(facts->usage[i].name), name))
 		i++;
@@ -329,7 +335,8 @@ void reading_free(struct reading *reading)
 /* What a body is shows in its first byte; what its header says may be another thing than what the agent takes it for. */
 static void choose_form(struct reading *reading, struct bytes *bytes)
 {
-	while (bytes->size > 0 && memchr(" \t\r\n", bytes->data[0], 4)) {
+	while (bytes->size > 0 &&
+	       (bytes->data[0] == ' ' || bytes->data[0] == '\t' || bytes->data[0] == '\r' || bytes->data[0] == '\n')) {
 		bytes->data++;
 		bytes->size--;
 	}

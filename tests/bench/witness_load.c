@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 
 enum { BUFFER = 1 << 16, MARK = 17 /* '@' and 16 digits */ };
@@ -55,29 +56,26 @@ static void speak(int fd)
 	static const char start[] =
 	    "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\","
 	    "\"text\":\"";
-	char *event = malloc(chunk_size + 64), size[32];
-	size_t head = sizeof(start) - 1;
+	struct buf event = {.limit = BUFFER};
 	uint64_t due = clock_monotonic_ns();
 
-	if (!event)
+	buf_append_format(&event, "%zx\r\n%s", chunk_size, start);
+	size_t mark_at = event.size;
+	for (size_t left = chunk_size - (sizeof(start) - 1) - 5; left > 0; left--)
+		buf_append_char(&event, 'x');
+	buf_append_text(&event, "\"}}\n\n\r\n");
+	if (event.failed)
 		exit(1);
-	memcpy(event, start, head);
-	memset(event + head, 'x', chunk_size - head);
-	memcpy(event + chunk_size - 5, "\"}}\n\n", 5);
-	memcpy(event + chunk_size, "\r\n", 2);
 	send_text(fd, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n");
-	int digits = snprintf(size, sizeof(size), "%zx\r\n", chunk_size);
-	memmove(event + digits, event, chunk_size + 2);
-	memcpy(event, size, (size_t)digits);
 	for (size_t i = 0; i < chunk_count; i++, due += chunk_size * 1000000000 / rate) {
 		char mark[MARK + 1];
 		rest_until(due);
 		snprintf(mark, sizeof(mark), "@%016llx", (unsigned long long)clock_monotonic_ns());
-		memcpy(event + digits + head, mark, MARK);
-		send_all(fd, event, (size_t)digits + chunk_size + 2);
+		memcpy(event.data + mark_at, mark, MARK);
+		send_all(fd, event.data, event.size);
 	}
 	send_text(fd, "0\r\n\r\n");
-	free(event);
+	buf_free(&event);
 }
 
 /* Each connection: the requests are short, have no body, and come in one piece. */
@@ -196,14 +194,14 @@ int main(int argc, char **argv)
 	chunk_count = strtoull(argv[3], NULL, 10);
 	request_count = strtoull(argv[4], NULL, 10);
 	uint64_t *times = calloc(chunk_count + request_count, sizeof(*times));
-	if (!times || chunk_size < 128 || rate == 0)
-		return 2;
+	if (!times || chunk_size < 128 || chunk_size > BUFFER / 2 || rate == 0)
+		exit(2);
 	pthread_create(&thread, NULL, serve, &listener);
 	printf("%u\n", ntohs(address.sin_port));
 	fflush(stdout);
 	char line[32];
 	if (!fgets(line, sizeof(line), stdin))
-		return 2;
+		exit(2);
 	port = (unsigned)strtoul(line, NULL, 10);
 	if (port == 0)
 		port = ntohs(address.sin_port);
