@@ -121,10 +121,8 @@ static ssize_t zlib_piece(struct decoder *decoder, struct bytes *in, char *out, 
 	return PIECE_SIZE - (ssize_t)decoder->zlib.avail_out;
 }
 
-/* The linter takes what is cast for what is not written. */
-static ssize_t brotli_piece(struct decoder *decoder, struct bytes *in,
-			    char *out, /* NOLINT(readability-non-const-parameter) */
-			    bool *more)
+/* NOLINTBEGIN(readability-non-const-parameter): it takes what is cast for what is not written */
+static ssize_t brotli_piece(struct decoder *decoder, struct bytes *in, char *out, bool *more)
 {
 	size_t room = PIECE_SIZE;
 	const uint8_t *next_in = (const uint8_t *)in->data;
@@ -138,7 +136,6 @@ static ssize_t brotli_piece(struct decoder *decoder, struct bytes *in,
 		return -1;
 	return PIECE_SIZE - (ssize_t)room;
 }
-
 static ssize_t zstd_piece(struct decoder *decoder, struct bytes *in, char *out, bool *more)
 {
 	ZSTD_inBuffer input = {in->data, in->size, 0};
@@ -150,6 +147,7 @@ static ssize_t zstd_piece(struct decoder *decoder, struct bytes *in, char *out, 
 	*more = output.pos == PIECE_SIZE;
 	return ZSTD_isError(result) ? -1 : (ssize_t)output.pos;
 }
+/* NOLINTEND(readability-non-const-parameter) */
 
 static ssize_t piece_of(struct decoder *decoder, struct bytes *in, char *out, bool *more)
 {
