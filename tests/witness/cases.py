@@ -66,7 +66,7 @@ def check_call(bench, answer, dialect, count=1):
     assert exchange["request"] == {"sha256": hashlib.sha256(REQUEST).hexdigest(), "size": len(REQUEST)}, exchange
     assert (call["id"], call["tool"], call["bytes"]) == ("toolu_1", "Bash", ARGUMENTS), call
     assert call["sha256"] == hashlib.sha256(ARGUMENTS.encode()).hexdigest(), call
-    assert call["exchange"] == exchange["number"], call
+    assert call["exchange"] == exchange["number"] and call["is_command"], call
 
 
 def case_dialects(bench):

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -46,6 +47,17 @@ static void put_digest(struct json *json, const char *key, const uint8_t digest[
 	json_word(json, key, buf_bytes(&text));
 }
 
+/* As a profile would: one tool of all is known. */
+static void describe(void *context, struct bytes tool, const struct call_bytes *arguments,
+		     struct call_sighting *sighting)
+{
+	(void)context;
+	if (!bytes_equal(tool, BYTES("Bash")))
+		return;
+	sighting->kind = TOOL_command;
+	sighting->command = *arguments;
+}
+
 static void call(void *context, const struct call_sighting *sighting, uint64_t exchange)
 {
 	struct output *output = context;
@@ -60,6 +72,7 @@ static void call(void *context, const struct call_sighting *sighting, uint64_t e
 		json_int(json, "exit", sighting->exit_code);
 	json_bool(json, "failed", sighting->failed);
 	json_bytes(json, "id", sighting->id);
+	json_bool(json, "is_command", sighting->kind == TOOL_command && sighting->command.present);
 	put_digest(json, "sha256", bytes->sha256);
 	json_uint(json, "size", bytes->size);
 	json_bytes(json, "tool", sighting->tool);
@@ -150,7 +163,8 @@ int main(int argc, char **argv)
 {
 	struct witness_route routes[WITNESS_ROUTE_LIMIT];
 	struct output output = {.line = {.limit = 16 << 20}};
-	struct witness_sink sink = {.context = &output, .call = call, .exchange = exchange_over, .loss = loss};
+	struct witness_sink sink = {
+	    .context = &output, .describe = describe, .call = call, .exchange = exchange_over, .loss = loss};
 	struct witness_config config = {.routes = routes};
 	struct rlimit files;
 	struct err err = {0};
@@ -162,6 +176,7 @@ int main(int argc, char **argv)
 	output.fd = argc > 2 ? open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
 	if (output.fd < 0)
 		return 2;
+	signal(SIGPIPE, SIG_IGN);
 	config.ca_file = getenv("WITNESS_CA");
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;

@@ -5,6 +5,10 @@
  * It has no thread of its own: whoever starts it waits for its descriptor and lets it step. What it tells comes from within
  * witness_step(). A call is told before the bytes that complete it are passed on: the agent cannot act on one that was not told.
  *
+ * Of its process it needs: SIGPIPE ignored (a provider may hang up while TLS writes); two descriptors for each exchange and
+ * sixty-four that rest; sockets of AF_INET, AF_INET6 and AF_NETLINK (NETLINK_SOCK_DIAG: who hung up; without it that shows
+ * with the next byte); threads, which libcurl makes to look names up; and to read the resolver's files and the certificates.
+ *
  * Credentials are passed on and never told: neither headers nor queries are part of what is told.
  */
 #pragma once
