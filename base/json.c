@@ -334,6 +334,12 @@ void json_at_uint_text(struct json *json, struct bytes key, uint64_t value)
 	json_number(json, key, false, value, true);
 }
 
+void json_at_null(struct json *json, struct bytes key)
+{
+	json_key_check(json, key, false);
+	json_raw(json, key, BYTES("null"));
+}
+
 void json_at_bool(struct json *json, struct bytes key, bool value)
 {
 	json_key_check(json, key, false);

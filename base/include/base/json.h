@@ -37,6 +37,8 @@ void json_at_uint(struct json *json, struct bytes key, uint64_t value);
 void json_at_uint_text(struct json *json, struct bytes key, uint64_t value);
 void json_at_bool(struct json *json, struct bytes key, bool value);
 void json_at_value(struct json *json, struct bytes key, struct bytes value);
+/* For forms of others; ours leave out what is absent. */
+void json_at_null(struct json *json, struct bytes key);
 
 /*
  * Containers; `key` is NULL inside an array and at the top. Keys are constants of this program, of ASCII that needs no
