@@ -20,7 +20,7 @@
 #define STORE_SEAL "seal"
 #define HOST_LOG_FILE "log.sqlite"
 
-enum { STORE_PATH_SIZE = 4352, STORE_NAME_SIZE = 128, STORE_RESERVE_SIZE = 128 << 10 };
+enum { STORE_PATH_SIZE = 4352, STORE_NAME_SIZE = 128, STORE_RESERVE_SIZE = 256 << 10 };
 /* From these schemas on a run that is over has a seal, and a table of blobs. */
 enum { SCHEMA_SEALED = 2, SCHEMA_BLOBS = 3 };
 

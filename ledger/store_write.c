@@ -134,6 +134,8 @@ static bool make_reserve(struct store_writer *writer, struct err *err)
 void store_use_reserve(struct store_writer *writer)
 {
 	char path[STORE_PATH_SIZE];
+	/* The room is for the last words: to take the log over now would use it up for what is safe where it is. */
+	sqlite3_wal_autocheckpoint(writer->db, 0);
 	if (store_path(path, NULL, writer->folder, STORE_RESERVE, NULL))
 		unlink(path);
 }
