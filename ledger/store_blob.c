@@ -1,5 +1,5 @@
 /*
- * What was too long for a record, found by its digest.
+ * What was too long for a record: put beside it, and found by its digest.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -54,4 +54,26 @@ bool run_blob(struct run *run, const char *digest, struct buf *out, struct err *
 	err_set(err, 0, found == 0 ? "blob: the run has none with the digest %s" : "blob: more than one begins with %s",
 		digest);
 	return err_hint(err, "records name their blobs: assure effects RUN --json");
+}
+
+/* Rare, so no statement is kept for it. What another record had already is there. */
+bool store_put_blobs(sqlite3 *db, const char *file, uint64_t seq, const struct record_blobs *blobs, struct err *err)
+{
+	static const char sql[] = "INSERT OR IGNORE INTO blobs VALUES(?,?,?)";
+	bool good = true;
+
+	for (size_t i = 0; blobs && i < blobs->count && good; i++) {
+		const struct record_blob *blob = &blobs->items[i];
+		struct bytes bytes = buf_bytes(&blob->bytes);
+		sqlite3_stmt *row = NULL;
+		good = sqlite3_prepare_v2(db, sql, -1, &row, NULL) == SQLITE_OK;
+		sqlite3_bind_blob64(row, 1, blob->digest.bytes, DIGEST_SIZE, SQLITE_STATIC);
+		sqlite3_bind_int64(row, 2, (sqlite3_int64)seq);
+		sqlite3_bind_blob64(row, 3, bytes.data, bytes.size, SQLITE_STATIC);
+		good = good && sqlite3_step(row) == SQLITE_DONE;
+		if (!good)
+			store_sqlite_error(db, file, "store run", err);
+		sqlite3_finalize(row);
+	}
+	return good;
 }

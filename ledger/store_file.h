@@ -34,5 +34,7 @@ bool store_sqlite_error(sqlite3 *db, const char *path, const char *what, struct 
 void store_uri(const char *path, const char *options, struct buf *out);
 /* True while the scribe of the run in this folder is alive. */
 bool store_is_locked(const char *folder);
+/* The blobs of the record `seq`, in the transaction that stores it. */
+bool store_put_blobs(sqlite3 *db, const char *file, uint64_t seq, const struct record_blobs *blobs, struct err *err);
 /* Remove the run's folder and its files. */
 bool store_remove_folder(const char *folder, struct err *err);

@@ -333,28 +333,6 @@ static bool begin(struct store_writer *writer, struct err *err)
 	return writer->in_transaction;
 }
 
-/* Rare, so no statement is kept for it. What another record had already is there. */
-static bool put_blobs(struct store_writer *writer, uint64_t seq, const struct record_blobs *blobs, struct err *err)
-{
-	static const char sql[] = "INSERT OR IGNORE INTO blobs VALUES(?,?,?)";
-	bool good = true;
-
-	for (size_t i = 0; blobs && i < blobs->count && good; i++) {
-		const struct record_blob *blob = &blobs->items[i];
-		struct bytes bytes = buf_bytes(&blob->bytes);
-		sqlite3_stmt *row = NULL;
-		good = sqlite3_prepare_v2(writer->db, sql, -1, &row, NULL) == SQLITE_OK;
-		sqlite3_bind_blob64(row, 1, blob->digest.bytes, DIGEST_SIZE, SQLITE_STATIC);
-		sqlite3_bind_int64(row, 2, (sqlite3_int64)seq);
-		sqlite3_bind_blob64(row, 3, bytes.data, bytes.size, SQLITE_STATIC);
-		good = good && sqlite3_step(row) == SQLITE_DONE;
-		if (!good)
-			store_sqlite_error(writer->db, writer->file, "store run", err);
-		sqlite3_finalize(row);
-	}
-	return good;
-}
-
 bool store_append(struct store_writer *writer, uint64_t seq, const struct record_head *head, struct bytes record,
 		  const struct digest *leaf, const struct record_blobs *blobs, struct err *err)
 {
@@ -362,7 +340,7 @@ bool store_append(struct store_writer *writer, uint64_t seq, const struct record
 		return err_set(err, 0, "store run: record %" PRIu64 " is out of turn", seq);
 	if (!begin(writer, err))
 		return false;
-	if (!put_blobs(writer, seq, blobs, err)) {
+	if (!store_put_blobs(writer->db, writer->file, seq, blobs, err)) {
 		recover(writer);
 		return false;
 	}

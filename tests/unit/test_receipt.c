@@ -15,7 +15,7 @@
 
 #define PUBLISHED                                                                                                      \
 	"{\"kind\":\"cloud_request_witnessed\",\"request_digest\":\"sha256:001122\",\"schema\":\"" RECEIPT_SCHEMA "\"" \
-														  "}"
+	"}"
 #define PUBLISHED_KEY "IyobU7IDlPFFiJfmWZt800liOhrFlj0T7ouF1JujPiQ="
 #define PUBLISHED_SIGNATURE "5N935umxJWlRxcoTg7dq1PRPKmAiOwonIhjGjqYdxojTadeEZIR/3lnNHknDvYNZK5tF8O122IfA6LDk9VHyBA=="
 #define PUBLISHED_KID "wit_7db89400a2058592"
@@ -111,8 +111,7 @@ static void test_records(void **state)
 	assert_true(receipt_request(&exchange, &when, &out));
 	check(&out,
 	      "{\"created_at\":\"2026-06-12T00:00:00Z\",\"kind\":\"cloud_request_witnessed\",\"model\":\"m\",\"nonce\":"
-	      "\"" NONCE
-	      "\",\"path\":\"/v1/"
+	      "\"" NONCE "\",\"path\":\"/v1/"
 	      "messages\",\"provider\":\"anthropic\",\"receipt_id\":\"wit-1\",\"request_digest\":\"sha256:" ZEROS
 	      "\",\"schema\":\"" RECEIPT_SCHEMA "\",\"session_hint\":null,\"stream\":true,\"test_upstream\":false,"
 	      "\"tool_names\":[\"Bash\",\"gr\xc3\xbc\xc3\x9f\\\"e\"]}");
